@@ -70,6 +70,16 @@ COLUMN_NAMES = [
     "SELECT s.i, t.j FROM A [RANGE 4] AS s (i) ASOF LEFT JOIN B AS t (i, j) ON s.i = t.i AND s.ts >= t.ts",
 ]
 
+ROWS = [
+    "SELECT k, v, (k, v) < (2, v + k) AS a, (v, x, k) >= (1, 0.5, 2) AS b FROM A [ROWS 4]",
+    "SELECT k, u FROM A [RANGE 4] WHERE (k, v) BETWEEN (1, 0) AND (2, 2) OR NOT (u, k) > ('ab', 1)",
+    "SELECT A.k, B.v FROM A [RANGE 4] JOIN B [RANGE 4] ON A.k = B.k AND (A.v, A.x) <= (B.v, B.x)",
+    "SELECT A.k, B.v FROM A [ROWS 3], B [ROWS 3] WHERE (A.k, A.v) IS NOT DISTINCT FROM (B.k, B.v)",
+    "SELECT k, v FROM A [RANGE 3] WHERE (k, v) < ((SELECT MAX(k) FROM R), (SELECT MIN(v) FROM B [ROWS 2]))",
+    "SELECT k FROM A [RANGE 4] WHERE (k, v) = ANY (SELECT k, v FROM B [RANGE 3])",
+    "SELECT k FROM A [RANGE 4] WHERE (k, v) <> ALL (SELECT k, v FROM B [RANGE 3])",
+]
+
 
 def _feed(rng: Random) -> tuple[Push | Advance, ...]:
     def row() -> tuple[int | float | str | None, ...]:
@@ -97,6 +107,6 @@ def test_a_query_in_other_words_answers_as_the_definition_says(query: str) -> No
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 7, 1000])
-@pytest.mark.parametrize("query", COLUMN_NAMES)
+@pytest.mark.parametrize("query", [*COLUMN_NAMES, *ROWS])
 def test_it_does_in_batches_of_every_size(query: str, batch_size: int) -> None:
     assert check(Case(TABLES, query, _feed(Random(batch_size))), batch_size=batch_size) == "agreed"

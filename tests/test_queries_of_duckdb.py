@@ -83,6 +83,14 @@ FRAMES = [
     for frame in ("2 PRECEDING", "BETWEEN 1 PRECEDING AND 1 FOLLOWING", "BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING")
 ]
 
+OF_ROWS = [
+    "SELECT (v, f) < (5, 3.0), (k, v) >= ('k1', 4), (v, f) BETWEEN (2, -1.5) AND (5, 6.0) FROM S WHERE v IS NOT NULL",
+    "SELECT (v, k) IS DISTINCT FROM (5, 'k1'), (v, k, f) IS NOT DISTINCT FROM (5, k, f) FROM S",
+    "SELECT k FROM S WHERE (v, k) = ANY (SELECT v, 'k1' FROM S WHERE f > 3)",
+    "SELECT k FROM S WHERE (v, k) <> ALL (SELECT v, 'k1' FROM S WHERE f > 30)",
+    "SELECT SUBSTRING(k FROM 2 FOR 1), SUBSTRING(k FOR 1) FROM S",
+]
+
 OTHERS = [
     "SELECT k, FIRST(v ORDER BY f) AS a, LAST(v ORDER BY f) AS b, FIRST(v ORDER BY f DESC) AS c FROM S GROUP BY k",
     "SELECT k, FIRST(v ORDER BY f) FILTER (WHERE v > 3) AS a FROM S GROUP BY k",
@@ -102,7 +110,7 @@ def _canonical(row: tuple[Any, ...]) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("text", [*NAMES, *MONTHS, *LENGTHS, *NESTED, *COLUMN_NAMES, *FRAMES, *OTHERS])
+@pytest.mark.parametrize("text", [*NAMES, *MONTHS, *LENGTHS, *NESTED, *COLUMN_NAMES, *FRAMES, *OF_ROWS, *OTHERS])
 def test_a_query_of_duckdb_gives_here_what_it_gives_there(text: str) -> None:
     table = pa.table({name: pa.array(column, type_) for (name, type_), column in zip(COLUMNS.items(), zip(*ROWS))})
     with minidsms.connect(time_unit="us") as db, duckdb.connect() as there:

@@ -166,11 +166,12 @@ class ExpressionBinder:
             case syntax.IsNull(operand=operand, negated=negated):
                 found = self.apply("is null", [self.bind(operand)], expr)
             case syntax.IsDistinctFrom(left=left, right=right, negated=negated):
-                found = self.apply("is distinct from", [self.bind(left), self.bind(right)], expr)
+                pairs = self._pairs(self._items_of(left), self._items_of(right), expr)
+                found = connective("or", [self.apply("is distinct from", pair, expr) for pair in pairs], expr.span)
             case syntax.Between(operand=operand, low=low, high=high, negated=negated):
-                middle = self.bind(operand)
-                lower = self.apply(">=", [middle, self.bind(low)], expr)
-                upper = self.apply("<=", [middle, self.bind(high)], expr)
+                middle = self._items_of(operand)
+                lower = self._ordered(">=", middle, self._items_of(low), expr)
+                upper = self._ordered("<=", middle, self._items_of(high), expr)
                 found = connective("and", [lower, upper], expr.span)
             case syntax.Like(negated=negated):
                 found = self._like(expr)
@@ -198,7 +199,7 @@ class ExpressionBinder:
                 raise self.session.error(what, expr.span)
             case syntax.Row():
                 raise self.session.error(
-                    "a row of several values may only stand before IN, = or <>",
+                    "a row of several values may only stand before IN and in comparisons",
                     expr.span,
                     "",
                     "leave the parentheses out"
@@ -454,6 +455,8 @@ class ExpressionBinder:
                 equal = self._equal_rows(rows[0], rows[1], expr)
                 return equal if op == "=" else self._not(equal, expr)
             return self.apply(op, [rows[0][0], rows[1][0]], expr)
+        if isinstance(left, syntax.Row) and op in ("<", "<=", ">", ">="):
+            return self._ordered(op, self._items_of(left), self._items_of(right), expr)
         if op in ("+", "-"):
             for instant, length in ((left, right), (right, left))[: 2 if op == "+" else 1]:
                 parts_of_it = parts_of_length(length, -1 if op == "-" else 1)
@@ -494,9 +497,29 @@ class ExpressionBinder:
         return moved
 
     def _equal_rows(self, left: Sequence[bound.Expr], right: Sequence[bound.Expr], expr: syntax.Expr) -> bound.Expr:
+        return connective("and", [self.apply("=", pair, expr) for pair in self._pairs(left, right, expr)], expr.span)
+
+    def _ordered(
+        self, op: str, left: Sequence[bound.Expr], right: Sequence[bound.Expr], expr: syntax.Expr
+    ) -> bound.Expr:
+        """Whether a row stands before another, or behind it: by the first of their values that are not equal."""
+        *before, last = self._pairs(left, right, expr)
+        found = self.apply(op, last, expr)
+        for pair in reversed(before):
+            rest = connective("and", [self.apply("=", pair, expr), found], expr.span)
+            found = connective("or", [self.apply(op[0], pair, expr), rest], expr.span)
+        return found
+
+    def _pairs(
+        self, left: Sequence[bound.Expr], right: Sequence[bound.Expr], expr: syntax.Expr
+    ) -> list[tuple[bound.Expr, bound.Expr]]:
         if len(left) != len(right):
-            raise self.session.error(f"a row of {len(left)} cannot equal a row of {len(right)}", expr.span)
-        return connective("and", [self.apply("=", pair, expr) for pair in zip(left, right)], expr.span)
+            raise self.session.error(f"a row of {len(left)} is compared with a row of {len(right)}", expr.span)
+        return list(zip(left, right))
+
+    def _items_of(self, expr: syntax.Expr) -> list[bound.Expr]:
+        """The values of a Row, or of a plain expression."""
+        return [self.bind(item) for item in (expr.items if isinstance(expr, syntax.Row) else (expr,))]
 
     def _values(self, expr: syntax.Expr) -> list[bound.Expr]:
         """The values of a Row, of a name that stands for a whole row, or of a plain expression."""

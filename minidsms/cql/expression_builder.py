@@ -341,10 +341,11 @@ class ExpressionBuilder(Transformer[Token, Part]):
         return syntax.Call(str(name), (text, new, start, *([] if count is None else [count])), span=span_of(parts))
 
     def substring_for(self, parts: list[Part]) -> syntax.Call:
-        name, _, text, _, count, _ = parts
+        name, _, text, _, count, _, start, _ = parts
         if name.lower() not in ("substring", "substr"):
             raise self.fail(f"{name} takes no FOR", name)
-        return syntax.Call(str(name), (text, syntax.Literal(1, span=part_span(name)), count), span=span_of(parts))
+        start = start or syntax.Literal(1, span=part_span(name))
+        return syntax.Call(str(name), (text, start, count), span=span_of(parts))
 
     def trim_from(self, parts: list[Part]) -> syntax.Call:
         name, _, side, characters, _, value, _ = parts
@@ -355,8 +356,10 @@ class ExpressionBuilder(Transformer[Token, Part]):
     def in_query(self, parts: list[Part]) -> syntax.InQuery:
         return syntax.InQuery(parts[0], parts[3], parts[1] is not None, span=span_of(parts))
 
-    def quantified(self, parts: list[Part]) -> syntax.Quantified:
+    def quantified(self, parts: list[Part]) -> syntax.Quantified | syntax.InQuery:
         operand, op, quantifier, query = parts
+        if isinstance(operand, syntax.Row) and (str(op), quantifier.type) in (("=", "ANY"), ("<>", "ALL")):
+            return syntax.InQuery(operand, query, quantifier.type == "ALL", span=span_of(parts))
         return syntax.Quantified(str(op), quantifier.type.lower(), operand, query, span=span_of(parts))
 
     def quantified_list(self, parts: list[Part]) -> syntax.Call:

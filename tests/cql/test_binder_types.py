@@ -95,8 +95,8 @@ def test_an_expression_has_its_type_and_conversions(text: str, tree: str, type_:
         ("twice(x)", "TEXT cannot stand where FLOAT is wanted", "CAST(x AS FLOAT)"),
         ("twice(1, 2)", "not 2", ""),
         ("x LIKE 'a' ESCAPE 'ab'", "ESCAPE takes one character", ""),
-        ("(i, x) = (1, 2, 3)", "a row of 2 cannot equal a row of 3", ""),
-        ("(i, x) < (1, 'a')", "a row of several values", ""),
+        ("(i, x) = (1, 2, 3)", "a row of 2 is compared with a row of 3", ""),
+        ("(i, x) + 1", "a row of several values", ""),
         ("i + E", "whole row", ""),
     ],
 )

@@ -220,7 +220,7 @@ MISTAKES = [
     (
         "SELECT DISTINCT(k, v) FROM S [ROWS 2]",
         16,
-        "a row of several values may only stand before IN, = or <>",
+        "a row of several values may only stand before IN and in comparisons",
         "leave the parentheses out",
     ),
     (
@@ -593,6 +593,7 @@ HABITS = [
     ("SELECT car ^ 2 FROM Pos", "POWER"),
     ("SELECT car ** 2 FROM Pos", "POWER"),
     ("SELECT RANK() FROM Pos", "RANK() OVER"),
+    ("SELECT k FROM S WHERE (k, v) > ALL (SELECT k, w FROM T)", "column by column"),
     ("SELECT SUM(k) OVER (ORDER BY v ROWS 2 PRECEDING EXCLUDE TIES) FROM S", "are two frames"),
     ("SELECT SUM(k) OVER (PARTITION BY v GROUPS 2 PRECEDING) FROM S", "ORDER BY .. GROUPS .."),
     ("SELECT SUM(k) OVER (ORDER BY v GROUPS 2 SECONDS PRECEDING) FROM S", "stands behind RANGE"),

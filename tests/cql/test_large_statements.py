@@ -147,7 +147,7 @@ def test_a_long_list_of_the_wrong_type_is_told_as_a_short_one_is() -> None:
     db = connection()
     with pytest.raises(CqlError, match="cannot compare TEXT and INTEGER"):
         db.query(f"SELECT a FROM S WHERE t IN ({', '.join(map(str, range(50)))})")
-    with pytest.raises(CqlError, match="a row of 2 cannot equal a row of 1"):
+    with pytest.raises(CqlError, match="a row of 2 is compared with a row of 1"):
         db.query(f"SELECT a FROM S WHERE (a, x) IN ({', '.join(map(str, range(50)))})")
     with pytest.raises(CqlError, match="is not an ISO time"):
         db.query(f"SELECT a FROM S WHERE at IN ({', '.join(repr(str(i)) for i in range(50))})")
