@@ -91,6 +91,18 @@ OF_ROWS = [
     "SELECT SUBSTRING(k FROM 2 FOR 1), SUBSTRING(k FOR 1) FROM S",
 ]
 
+SERIES = [
+    "SELECT x FROM GENERATE_SERIES(1, 5) AS t (x), S",
+    "SELECT i, COUNT(v) FROM RANGE(7) AS t (i) LEFT JOIN S ON v = i GROUP BY i",
+    "SELECT i, k FROM S RIGHT JOIN GENERATE_SERIES(9, 1, -2) AS t (i) ON v = i",
+    "SELECT k, x, n FROM S, UNNEST([v, 7, NULL]) WITH ORDINALITY AS u (x, n) WHERE n > 1",
+    "SELECT k, x FROM S LEFT JOIN UNNEST([1, 3]) WITH ORDINALITY AS u (x, n) ON x = v AND n = 2",
+    *(
+        f"SELECT k, ARRAY_TO_STRING(RANGE({of}), '-') FROM S WHERE v > 0"
+        for of in ("3", "2, 5", "10, 0, -3", "5, v", "0, 9, 3", "v")
+    ),
+]
+
 OTHERS = [
     "SELECT k, FIRST(v ORDER BY f) AS a, LAST(v ORDER BY f) AS b, FIRST(v ORDER BY f DESC) AS c FROM S GROUP BY k",
     "SELECT k, FIRST(v ORDER BY f) FILTER (WHERE v > 3) AS a FROM S GROUP BY k",
@@ -110,7 +122,10 @@ def _canonical(row: tuple[Any, ...]) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("text", [*NAMES, *MONTHS, *LENGTHS, *NESTED, *COLUMN_NAMES, *FRAMES, *OF_ROWS, *OTHERS])
+QUERIES = [*NAMES, *MONTHS, *LENGTHS, *NESTED, *COLUMN_NAMES, *FRAMES, *OF_ROWS, *SERIES, *OTHERS]
+
+
+@pytest.mark.parametrize("text", QUERIES)
 def test_a_query_of_duckdb_gives_here_what_it_gives_there(text: str) -> None:
     table = pa.table({name: pa.array(column, type_) for (name, type_), column in zip(COLUMNS.items(), zip(*ROWS))})
     with minidsms.connect(time_unit="us") as db, duckdb.connect() as there:

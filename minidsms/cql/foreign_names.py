@@ -53,7 +53,6 @@ _HINTS = {
     "session_id": _SESSION_ID,
     "irstream": "the answer of a query that is a relation has both, what enters and what leaves: leave IRSTREAM out",
     "prev": "write LAG(x) OVER (ORDER BY ts)",
-    "range": "write GENERATE_SERIES(0, n - 1)",
     **{f"{window}_{end}": _BOUNDS_OF for window in ("tumble", "hop", "session") for end in ("start", "end")},
     "isnull": _COALESCE,
     **dict.fromkeys(("tumble", "hop", "tumbling", "hopping"), _HOPPING),

@@ -19,6 +19,7 @@ from minidsms.cql.words import (
     BEGIN_CLAUSES,
     JOIN_WORDS,
     KINDS,
+    MAKE_ROWS,
     MONTH_WORDS,
     RESERVED,
     STATEMENT_WORDS,
@@ -253,7 +254,7 @@ class _Context:
     def _is_clause_of_query(self, i: int, word: str) -> bool:
         """The clauses behind CREATE QUERY's query. INTO and WITH always are; the others need their sequel."""
         before, after = self._type(i - 1), self._type(i + 1)
-        if word not in _QUERY_WORDS or before == "FORMAT":
+        if word not in _QUERY_WORDS or before == "FORMAT" or self._counts_elements(i):
             return False
         if word == "BACKFILL":
             return self._word(i + 1) == "FROM" and self._type(i + 2) == "TEXT"
@@ -385,7 +386,7 @@ class _Context:
         return is_clause
 
     def _lateral(self, i: int, word: str) -> bool:
-        return self._word(i + 1) == "UNNEST"
+        return self._word(i + 1) in MAKE_ROWS and self._type(i + 2) == "LPAR"
 
     def _values(self, i: int, word: str) -> bool:
         return self._type(i + 1) == "LPAR" and self._type(i - 1) in _BEFORE_A_QUERY
@@ -404,14 +405,19 @@ class _Context:
     def _quantifier(self, i: int, word: str) -> bool | str:
         return self._type(i + 1) == "LPAR" and self._type(i - 1) in ("EQUAL", "COMPARISON") and "ANY"
 
-    def _common_table(self, i: int, word: str) -> bool:
-        """`WITH name AS (`, or where a query may begin `WITH name (columns)`."""
+    def _with(self, i: int, word: str) -> bool | str:
+        """`WITH name AS (`, or where a query may begin `WITH name (columns)`; `UNNEST(l) WITH ORDINALITY`."""
+        if self._counts_elements(i):
+            return "WITH_ORDINALITY"
         if self._type(i + 1) not in ("WORD", "IDENT"):
             return False
         if self._word(i + 2) == "AS":
             return self._type(i + 3) == "LPAR"
         begins = self._type(i - 1) in ("", "LPAR", "RPAR", "AS", "EXPLAIN", "ANALYZE")
         return begins and (self._type(i + 2) == "LPAR" or self._word(i + 1) == "RECURSIVE")
+
+    def _counts_elements(self, i: int) -> bool:
+        return self._type(i - 1) == "RPAR" and self._word(i + 1) == "ORDINALITY"
 
     def _natural(self, i: int, word: str) -> bool:
         return self._type(i - 1) in _ENDS_OF_FROM_ITEMS and self._word(i + 1) in _NATURAL_JOINS
@@ -489,7 +495,7 @@ _ROLES: dict[str, _Role] = {
         (("INTERVAL", "TIMESTAMP", "DATE", "DECIMAL", "ESCAPE"), _Context._before_text),
         (_TIME_ZONE, _Context._time_zone),
         (("ANY", "SOME"), _Context._quantifier),
-        (("WITH",), _Context._common_table),
+        (("WITH",), _Context._with),
         (("NATURAL",), _Context._natural),
         (("ASOF",), _Context._as_of),
         (("MATCH_CONDITION",), _Context._matched),

@@ -203,8 +203,9 @@ def _from_item(item: syntax.FromItem, indent: str) -> str:
             return print_name(name) + _window_and_alias(window, alias) + _name_list(columns)
         case syntax.QueryRef(query=query, window=window, alias=alias, columns=columns):
             return _nested(query, indent) + _window_and_alias(window, alias) + _name_list(columns)
-        case syntax.Unnest(list=listed, alias=alias, columns=columns):
-            return f"UNNEST({print_expression(listed, indent)})" + _window_and_alias(None, alias) + _name_list(columns)
+        case syntax.Unnest(list=listed, alias=alias, columns=columns, is_numbered=is_numbered):
+            made = f"UNNEST({print_expression(listed, indent)}){' WITH ORDINALITY' * is_numbered}"
+            return made + _window_and_alias(None, alias) + _name_list(columns)
         case syntax.ParenthesisedRef(item=inner, window=window, alias=alias):
             return f"({_from_item(inner, indent)}){_window_and_alias(window, alias)}"
         case syntax.Join(kind=kind, left=left, right=right, on=on, using=using):

@@ -20,12 +20,15 @@ from minidsms.cql.over import is_instant
 from minidsms.cql.rewriting import conjunction
 from minidsms.cql.scalar import shift
 from minidsms.cql.scope import Ambiguous, Column, Merged, Scope, ambiguous, did_you_mean, listing
-from minidsms.cql.session import Piece, Session
+from minidsms.cql.session import Piece, Session, parts
 from minidsms.cql.window_spec import BOUNDS, INSTANT, WindowKind, WindowSpec
 from minidsms.cql.windows import bind_window
 from minidsms.elements import Schema, Type
 
 _ZERO = bound.Literal(Type.INTEGER, 0)
+_PAIR = tuple(syntax.Pair(syntax.Name(name), syntax.Name(f"the {name}")) for name in ("element", "place"))
+_NUMBERED = syntax.Lambda(("the element", "the place"), syntax.Call("STRUCT", _PAIR))
+"""An element and its place, of UNNEST WITH ORDINALITY; no name a user writes has a blank."""
 KINDS = {
     "inner": JoinKind.INNER,
     "cross": JoinKind.INNER,
@@ -112,8 +115,8 @@ class SourceBinder:
             case syntax.Join():
                 return self._join(item)
             case syntax.Unnest():
-                hint = "FROM S [NOW], UNNEST(S.list) AS element, or FROM (SELECT 1), UNNEST([1, 2]) AS element"
-                raise self.session.error("UNNEST stands behind what has the list", item.span, "", hint)
+                one = syntax.Values(((syntax.SelectItem(syntax.Literal(None)),),))
+                return self._unnested(Source(self.bind_query(one, self.outer).node, Scope([]), item), item)
             case _:
                 assert_never(item)
 
@@ -257,41 +260,56 @@ class SourceBinder:
         if element is None:
             hint = "STRING_SPLIT makes a list of a text, JSON_ITEMS of an array of JSON, ARRAY_AGG of a group"
             raise self.session.error(f"UNNEST takes a list, not {listed.type}", ref.list.span, "", hint)
-        if len(ref.columns) > 1:
-            reason = f"UNNEST gives one column, not {len(ref.columns)}"
-            raise self.session.error(reason, ref.span, "", f"AS {ref.alias}({ref.columns[0]})")
+        names = ["unnest" if ref.alias is None else ref.alias, *(["ordinality"] * ref.is_numbered)]
+        if len(ref.columns) > len(names):
+            reason = f"UNNEST gives {'two columns' if ref.is_numbered else 'one column'}, not {len(ref.columns)}"
+            raise self.session.error(reason, ref.span, "", f"AS {ref.alias}({', '.join(ref.columns[: len(names)])})")
+        if ref.is_numbered:
+            listed = binder.value(syntax.Call("LIST_TRANSFORM", (ref.list, _NUMBERED), span=ref.list.span))
+            element = listed.type.element
+            assert element is not None
         if keeps_all:
             one = bound.Call(listed.type, "list_value", (bound.Literal(element, None),))
             some = bound.Call(Type.BOOLEAN, ">", (bound.Call(Type.INTEGER, "cardinality", (listed,)), _ZERO))
             listed = bound.Case(listed.type, ((some, listed),), one)
-        name = next(iter(ref.columns), ref.alias or "unnest")
-        node = bound.Unnest.of(left.node, listed, name)
-        own = Schema(node.schema.fields[-1:])
+        names[: len(ref.columns)] = ref.columns
+        node: bound.Node = bound.Unnest.of(left.node, listed, names[0])
+        if ref.is_numbered:
+            *before, both = bound.column_refs(node.schema)
+            places = [bound.Literal(Type.INTEGER, place) for place in range(2)]
+            taken = [bound.Call(element.fields[i][1], "struct_extract", (both, at)) for i, at in enumerate(places)]
+            node = bound.projected(node, [*before, *taken], [*left.node.schema.names, *names])
+        own = Schema(node.schema.fields[-len(names) :])
         scope = self._scope_beside(left, Scope.of_table(ref.alias or "unnest", own), own, ref)
         return Source(node, scope, replace(ref, list=self.session.expand(ref.list)))
 
     def _join_unnested(self, ref: syntax.Join, left: Source, right: syntax.Unnest) -> Source:
         """left JOIN UNNEST(..): of the rows with elements, or of all."""
-        keeps_all = ref.kind == "left"
-        is_true = isinstance(ref.on, syntax.Literal) and ref.on.value is True
-        if ref.natural or ref.using or not (ref.kind in ("cross", "inner") or (keeps_all and is_true)):
+        if not self._unnests_beside(ref):
             hint = "CROSS JOIN UNNEST(..), JOIN UNNEST(..) ON condition, or LEFT JOIN UNNEST(..) ON TRUE"
             raise self.session.error("UNNEST is not joined so", ref.span, "", hint)
-        source = self._unnested(left, right, keeps_all)
+        source = self._unnested(left, right, ref.kind == "left")
         tree = replace(ref, left=left.tree, right=source.tree)
-        if ref.on is None or is_true:
+        if ref.on is None or _is_true(ref.on):
             return replace(source, tree=tree)
         binder = ExpressionBinder(self.session, Context(source.scope, "ON", self.outer), self.bind_relation)
         condition = binder.condition(ref.on)
         node = bound.filtered(source.node, [condition])
         return Source(node, source.scope, replace(tree, on=self.session.expand(ref.on)))
 
+    def _unnests_beside(self, ref: syntax.Join) -> bool:
+        """Whether the elements of a list to the right are put beside the rows with whose columns it is computed."""
+        is_plain = ref.kind in ("cross", "inner") or (ref.kind == "left" and _is_true(ref.on))
+        return is_plain and not (ref.natural or ref.using)
+
     def _join(self, ref: syntax.Join) -> Source:
         if ref.as_of:
             return self._as_of(ref)
         left = self.bind(ref.left)
         if isinstance(ref.right, syntax.Unnest):
-            return self._join_unnested(ref, left, ref.right)
+            names = [part for part in parts(ref.right.list) if isinstance(part, syntax.Name)]
+            if names or self._unnests_beside(ref):
+                return self._join_unnested(ref, left, ref.right)
         right = self.bind(ref.right)
         kind = KINDS[ref.kind]
         scope = self._beside(left, right, ref.right)
@@ -487,6 +505,10 @@ def _certain(scope: Scope, name: syntax.Name) -> bound.Expr | None:
         return scope.find(name.name, name.qualifier)
     except Ambiguous:
         return None
+
+
+def _is_true(expr: syntax.Expr | None) -> bool:
+    return isinstance(expr, syntax.Literal) and expr.value is True
 
 
 def _could_be_stream(tree: syntax.FromItem) -> bool:

@@ -398,11 +398,14 @@ class ParenthesisedRef(Syntax):
 
 @dataclass(frozen=True)
 class Unnest(Syntax):
-    """UNNEST(list) [[AS] alias [(columns)]]: a row for each element; the list may use the items before it."""
+    """UNNEST(list) [WITH ORDINALITY] [[AS] alias [(columns)]]: a row for each element; the list may use the items
+    before it. is_numbered: WITH ORDINALITY, a second column is the place of the element.
+    """
 
     list: Expr
     alias: str | None = None
     columns: tuple[str, ...] = ()
+    is_numbered: bool = False
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,10 @@ _ONLY_IN_EXPRESSIONS = _BEGIN_EXPRESSION | {
     "MINUS",
     "PLUS",
 }
+_UNTOLD = frozenset(
+    {"LLIST", "RLIST", "LINDEX", "RINDEX", "LBRACE", "LAMBDA_OF", "ARRAY", "LATERAL", "EXCLUDE", "REPLACE"}
+    | {"WITH_ORDINALITY"}
+)
 _JOINS = frozenset({"LEFT", "RIGHT", "FULL", "INNER", "CROSS", "JOIN"})
 
 _ORDER = (
@@ -138,7 +142,7 @@ def describe(expected: Collection[str]) -> str:
     if "AS" in left and "IDENT" in left:
         parts.append("an alias")
         left -= {"AS", "IDENT"}
-    left -= {"LLIST", "RLIST", "LINDEX", "RINDEX", "LBRACE", "LAMBDA_OF", "ARRAY", "LATERAL", "EXCLUDE", "REPLACE"}
+    left -= _UNTOLD
     names = sorted(t for t in left if t in _SHOWN and t != "$END")
     words = [t for t in _ORDER if t in left] + sorted(t for t in left if t not in _SHOWN and t not in _ORDER)
     parts += [_SHOWN[t] for t in names] + words

@@ -20,6 +20,7 @@ from minidsms.cql.errors import CqlError
 from minidsms.cql.expression_builder import ExpressionBuilder, Part, part_span, span_of
 from minidsms.cql.foreign_names import FOREIGN_JOINS, foreign_hint
 from minidsms.cql.lexer import MAX_NESTING
+from minidsms.cql.words import MAKE_ROWS
 from minidsms.elements import INT64_MAX, Type
 from minidsms.values.types import MOST_DIGITS
 
@@ -142,11 +143,32 @@ class TreeBuilder(ExpressionBuilder):
         return dataclasses.replace(self.query_ref([query, window, alias, columns]), span=span_of(parts))
 
     def unnest(self, parts: list[Part]) -> syntax.Unnest:
-        _, name, _, listed, _, alias, columns = parts
-        if name.lower() not in ("unnest", "explode"):
-            hint = foreign_hint(name) or "UNNEST(list) AS name gives a row for each element"
-            raise self.fail(f"{name} is no relation with arguments", name, hint=hint)
-        return syntax.Unnest(listed, _text(alias), _names(columns), span=span_of(parts))
+        """UNNEST(l), EXPLODE(l), GENERATE_SERIES(1, n), RANGE(n)."""
+        _, name, _, args, _, with_, ordinality, alias, columns = parts
+        word, called = name.lower(), _text(alias)
+        if name.upper() not in MAKE_ROWS:
+            raise self._no_relation(name, args)
+        if with_ is not None and ordinality.upper() != "ORDINALITY":
+            raise self.fail(f'unexpected "{ordinality}" after "WITH"', ordinality, hint="UNNEST(list) WITH ORDINALITY")
+        listed = args[0]
+        if word not in ("unnest", "explode"):
+            span = part_span(name)[0], part_span(parts[4])[1]
+            listed, called = syntax.Call(str(name), args, span=span), called or word
+        elif len(args) > 1:
+            raise self.fail(f"{name} takes one list", args[1], hint="a second list is a second item of FROM")
+        return syntax.Unnest(listed, called, _names(columns), with_ is not None, span=span_of(parts))
+
+    def _no_relation(self, name: Token, args: Sequence[syntax.Expr]) -> CqlError:
+        from minidsms.cql.foreign_windows import window_here
+
+        hint = foreign_hint(name)
+        if window := window_here(self.text, part_span(name)[0]):
+            hint = f"the window stands behind the stream: {window}"
+        elif not hint and all(isinstance(arg, syntax.Name) and arg.qualifier is None for arg in args):
+            columns = self.text[args[0].span[0] : args[-1].span[1]]
+            hint = f"names of columns stand behind an alias: FROM {name} AS {name[0].lower()} ({columns})"
+        hint = hint or "UNNEST(list) AS name gives a row for each element"
+        return self.fail(f"{name} is no relation with arguments", name, hint=hint)
 
     def parenthesised(self, parts: list[Part]) -> syntax.FromItem:
         item, window, alias = parts[1], parts[3], parts[4]

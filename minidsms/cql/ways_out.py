@@ -47,7 +47,6 @@ _IN_UTC = "a TIMESTAMP is an instant, in UTC: write TIMESTAMP; t AT TIME ZONE 'E
 _NO_SAMPLES = "CQL has no samples: filter by a column, or bound the stream by a window"
 _PREPARED = "a query with parameters: db.query('SELECT .. WHERE v > ?', params=[..])"
 _CONSTANTS = foreign_hint("values")
-_SERIES = "a list becomes rows by UNNEST: FROM (SELECT 1) AS one, UNNEST(GENERATE_SERIES(1, 5)) AS i"
 _NO_EXCLUSION = (
     "a frame holds all rows between its bounds; those before the row and behind it are two frames: ROWS BETWEEN 2 "
     "PRECEDING AND 1 PRECEDING, ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING; by GROUPS without equal keys"
@@ -365,9 +364,6 @@ def _by_what_came(place: Place) -> str:
     for i, (a, b) in enumerate(pairs[1:], 1):
         if b.type == "LPAR" and a.type == pairs[i - 1][0].type == "IDENT" and a.upper() in TAKEN_FOR_NAMES:
             return TAKEN_FOR_NAMES[a.upper()]
-    series = [b for a, b in pairs if a.type in ("FROM", "JOIN") and b.type == "IDENT"]
-    if any(name.upper() in ("GENERATE_SERIES", "RANGE") for name in series):
-        return _SERIES
     if any(a.type == "IDENT" and a.upper() == "VALUES" and b.type == "LPAR" for a, b in pairs):
         return _CONSTANTS
     return ""

@@ -20,6 +20,8 @@ TAKE_A_LAMBDA = frozenset(
     f"{prefix}{word}" for prefix in ("", "LIST_", "ARRAY_") for word in ("TRANSFORM", "APPLY", "FILTER", "REDUCE")
 )
 """The functions in whose arguments `x ->` begins a lambda; `x =>` does everywhere."""
+MAKE_ROWS = frozenset({"UNNEST", "EXPLODE", "GENERATE_SERIES", "RANGE"})
+"""What stands in FROM with arguments: a list, or what gives one."""
 
 BEFORE_PARENTHESIS = frozenset({"CAST", "TRY_CAST", "EXISTS", "USING"})
 JOIN_WORDS = frozenset({"LEFT", "RIGHT", "FULL", "INNER", "CROSS", "OUTER"})

@@ -44,6 +44,11 @@ FUNCTIONS: tuple[Written, ...] = (
         "if", "BOOLEAN and two values of one type", "the second argument where the first is TRUE, else the third",
         "NULL, 'a', 'b'", "'b'", "c, a, b: CASE WHEN c THEN a ELSE b END",
     ),
+    _row(
+        "range", "INTEGER, from, to and optionally a step", "as GENERATE_SERIES, but without the end; RANGE(n) from 0",
+        "2, 5", "[2, 3, 4]", "n: GENERATE_SERIES(0, n - 1)", "a, b: GENERATE_SERIES(a, b - 1)",
+        "a, b, s: GENERATE_SERIES(a, b - SIGN(s), s)",
+    ),
     _row("bit_length", "TEXT", "the number of bits of its UTF-8", "'né'", "24", "t: 8 * OCTET_LENGTH(t)"),
     _row(
         "quote_literal", "TEXT", "the text as SQL writes it", "'it''s'", "\"'it''s'\"",

@@ -689,7 +689,7 @@ HABITS = [
     ("VACUUM", "by itself"),
     ("SELECT car, name FROM Pos JOIN VALUES (1, 'a'), (2, 'b') AS t(car, name) USING (car)", "stand in parentheses"),
     ("SELECT * FROM (VALUES ROW(1, 'a'), ROW(2, 'b')) AS t(car, name)", "FROM (VALUES (1, 'a'), (2, 'b'))"),
-    ("SELECT * FROM GENERATE_SERIES(1, 5) AS t(i)", "UNNEST(GENERATE_SERIES(1, 5))"),
+    ("SELECT * FROM TUMBLE(S, ts, INTERVAL '1 hour')", "FROM S [TUMBLE 1 HOUR]"),
     ("PRAGMA table_info('Pos')", "DESCRIBE"),
 ]
 

@@ -106,6 +106,7 @@ def from_items(queries: st.SearchStrategy[s.Query], e: st.SearchStrategy[s.Expr]
         st.builds(s.TableRef, NAMES, OPTIONAL_WINDOW, NAMES, names),
         st.builds(s.QueryRef, queries, OPTIONAL_WINDOW),
         st.builds(s.QueryRef, queries, OPTIONAL_WINDOW, NAMES, names),
+        st.builds(s.Unnest, e, NAMES, names, st.booleans()),
     )
     kinds = st.sampled_from(["inner", "left", "right", "full"])
     using = st.lists(st.builds(s.Name, NAMES), min_size=1, max_size=2).map(tuple)

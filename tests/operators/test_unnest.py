@@ -30,6 +30,27 @@ def test_elements_of_every_type_are_those_of_the_rows_present(
         check(case, batch_size=rng.choice((1, 2, 7, 1000)))
 
 
+ALONE = [
+    "SELECT i, s.v FROM GENERATE_SERIES(0, 2) AS i, Sa [RANGE 3] AS s WHERE s.k = i",
+    "SELECT i, COUNT(s.v) AS n FROM Sa [RANGE 3] AS s RIGHT JOIN RANGE(3) AS i ON s.k = i GROUP BY i",
+    "SELECT * FROM Sa [ROWS 2] AS s FULL JOIN UNNEST([0, 1, NULL]) AS u (k) USING (k)",
+    "SELECT s.k, i FROM Sa [RANGE 3] AS s LEFT JOIN UNNEST([1, 2]) WITH ORDINALITY AS u (e, i) ON e = s.k",
+    "SELECT k, (SELECT SUM(e * n) FROM UNNEST([5, 7]) WITH ORDINALITY AS u (e, n) WHERE e > s.k) FROM Sa [ROWS 2] AS s",
+    "SELECT e, n, v FROM Sa [RANGE 3] AS s, UNNEST([s.k, NULL, v]) WITH ORDINALITY AS u (e, n) WHERE n <> 3 OR e > 1",
+    "SELECT e, ordinality FROM Sa [ROWS 3] AS s LEFT JOIN UNNEST(RANGE(s.k)) WITH ORDINALITY AS e ON TRUE",
+    "SELECT s.k, e FROM Sa [ROWS 3] AS s, RANGE(s.k, 4, 2) AS e",
+    "SELECT i FROM RANGE(4) AS i UNION ALL SELECT k FROM Sa [RANGE 2]",
+    "SELECT COUNT(*) FROM Sa [RANGE 2] WHERE k IN (SELECT i FROM GENERATE_SERIES(1, 2) AS i)",
+]
+
+
+@pytest.mark.parametrize("query", ALONE)
+@pytest.mark.parametrize("batch_size", [1, 2, 7, 1000])
+def test_a_list_stands_alone_in_every_join_and_its_elements_have_places(query: str, batch_size: int) -> None:
+    feed = random_feed(random.Random(query), ["Sa"], 20, may_be_extreme=False)
+    assert check(Case((declaration("Sa"),), query, feed), batch_size=batch_size) == "agreed"
+
+
 def test_long_lists_come_in_bounded_batches() -> None:
     with minidsms.connect() as db:
         db.execute("CREATE STREAM S (n INTEGER)")
@@ -53,7 +74,10 @@ def test_a_list_that_fails_ends_the_query_at_its_instant() -> None:
 @pytest.mark.parametrize(
     ("source", "told"),
     [
-        ("UNNEST([1]) AS e", "UNNEST stands behind what has the list"),
+        ("S [NOW], UNNEST([v]) WITH ORDINALITY AS e(a, b, c)", "UNNEST gives two columns, not 3"),
+        ("S [NOW], UNNEST([v], [1]) AS e", "UNNEST takes one list"),
+        ("S [NOW] RIGHT JOIN GENERATE_SERIES(1, v) AS e ON e = v", "UNNEST is not joined so"),
+        ("S (x, y)", "FROM S AS s (x, y)"),
         ("S [NOW], UNNEST(t) AS e", "UNNEST takes a list, not TEXT"),
         ("S [NOW], UNNEST([v]) AS e(a, b)", "UNNEST gives one column, not 2"),
         ("S [NOW] FULL JOIN UNNEST([v]) AS e ON TRUE", "UNNEST is not joined so"),
