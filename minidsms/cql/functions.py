@@ -334,7 +334,11 @@ def _called() -> list[Function]:
             "starts_with", 2, 2, fixed(boolean, text), "TEXT", "whether the first text begins with the second",
             ("STARTS_WITH('stream', 'st')", "true"),
         ),
-        Function("concat", 1, None, fixed(text, text), "TEXT", "one after the other", ("CONCAT('a', 'b')", "'ab'")),
+        Function(
+            "concat", 1, None, fixed(text, text), "TEXT",
+            "one after the other; NULL where one is NULL, which `CONCAT_WS('', ..)` skips",
+            ("CONCAT('a', 'b')", "'ab'"),
+        ),
         Function(
             "concat_ws", 2, None, fixed(text, text), "TEXT",
             "the others joined with the first as separator; NULLs are skipped",

@@ -163,7 +163,8 @@ FUNCTIONS: tuple[Written, ...] = (
         "t, pattern, zone: EPOCH_MS(PARSE_TIMESTAMP(t, pattern, zone))",
     ),
     _row(
-        "array_replace", "a list and two values", "the list with each first value replaced by the second",
+        "array_replace", "a list and two values",
+        "the list with each first value replaced by the second; either may be NULL",
         "[1, 2, 1], 1, 7", "[7, 2, 7]",
         "l, a, b: LIST_TRANSFORM(l, `a part` -> CASE WHEN `a part` IS DISTINCT FROM a THEN `a part` ELSE b END)",
     ),
