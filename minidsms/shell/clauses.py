@@ -47,7 +47,7 @@ def clause_at(tokens: list[Token]) -> str:
                 # Inside parentheses: what stands around them says what they are part of.
                 depth = 0
         elif depth == 0 and not declares:
-            if type_ in _EXPRESSIONS:
+            if type_ in _EXPRESSIONS or (type_ == "SET" and tokens[0].type == "UPDATE"):
                 return "EXPRESSION"
             if type_ in _TABLES:
                 return "TABLES"
@@ -67,7 +67,7 @@ def declared_columns(tokens: list[Token]) -> list[tuple[str, str]]:
 
 
 def tables_in(text: str) -> list[tuple[str, str]]:
-    """(name in the query, table) of everything a text's FROM clauses name, each once, in order."""
+    """(name in the query, table) of everything a text's FROM clauses and UPDATE name, each once, in order."""
     try:
         found = list(lexer.statements(text))
     except CqlError as error:
@@ -88,7 +88,7 @@ def tables_in(text: str) -> list[tuple[str, str]]:
 
 def _names_a_table(tokens: list[Token], i: int) -> bool:
     before = tokens[i - 1].type
-    if before in ("FROM", "JOIN"):
+    if before in ("FROM", "JOIN", "UPDATE"):
         return True
     return before in ("COMMA", "LPAR") and clause_at(tokens[:i]) == "TABLES"
 

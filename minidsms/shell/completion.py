@@ -51,6 +51,7 @@ _UNITS = tuple((f"{unit.upper()}S", "unit") for unit in reversed(UNITS))
 _OFFERED_AT_ONCE = frozenset(
     {"FROM", "JOIN", "BY", "SHOW", "DESCRIBE", "DROP", "SELECT", "LSQB", "DOT", "SET", "WHERE", "ON", "HAVING"}
     | {"EXPLAIN", "ALTER", "CREATE", "QUERY", "STREAM", "RELATION", "VIEW", "FORMAT"}
+    | {"UPDATE", "INTO"}
 )
 """Behind these something is offered though nothing has been typed yet."""
 
@@ -155,6 +156,10 @@ def _names(tokens: list[Token], allowed: frozenset[str], prefix: str, whole: str
             if last == "SET":
                 return matching(prefix, names.settings())
             return []
+    if len(tokens) == 1 + (first == "DELETE") and first in ("UPDATE", "DELETE"):
+        return matching(prefix, names.relations(), quotes=True)
+    if first == "INSERT" and last == "INTO":
+        return matching(prefix, names.inputs(), quotes=True)
     if first == "EXPLAIN" and last in ("EXPLAIN", "ANALYZE"):
         return matching(prefix, names.queries(), quotes=True)
     return _in_clause(tokens, allowed, prefix, whole, names)
@@ -172,7 +177,7 @@ def _in_clause(tokens: list[Token], allowed: frozenset[str], prefix: str, whole:
     if clause == "TABLES":
         expected = last in ("FROM", "JOIN", "COMMA", "LPAR", "UNION", "EXCEPT", "INTERSECT", "ALL")
         return matching(prefix, names.tables(), quotes=True) if expected else []
-    if clause != "EXPRESSION" or not ("NUMBER" in allowed or last in ("DOT", "BY", "COMMA", "LPAR")):
+    if clause != "EXPRESSION" or not ("NUMBER" in allowed or last in ("DOT", "BY", "COMMA", "LPAR", "SET")):
         return []
     tables = tables_in(whole)
     if last == "DOT":

@@ -35,6 +35,10 @@ class Names:
         """(name, kind) of what takes data."""
         return [(name, kind) for name, kind in self.tables() if kind in ("stream", "relation")]
 
+    def relations(self) -> list[tuple[str, str]]:
+        """(name, kind) of what UPDATE and DELETE may name."""
+        return [(name, kind) for name, kind in self.tables() if kind == "relation"]
+
     def queries(self) -> list[tuple[str, str]]:
         """(name, kind) of the running queries."""
         return [(query.name, query.kind) for query in list(self._db.queries.values())]

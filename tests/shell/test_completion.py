@@ -52,6 +52,17 @@ def test_tables_stand_behind_from_and_join(names: Names) -> None:
         assert offered(names, before, is_asked=True)[:3] == ["Pos", "Roads", "Fast"]
 
 
+def test_changes_of_rows_have_what_they_may_change_and_its_columns(names: Names) -> None:
+    assert offered(names, "UPDATE ") == offered(names, "DELETE FROM ") == ["Roads"]
+    assert offered(names, "INSERT INTO ") == ["Pos", "Roads"]
+    assert offered(names, "UPDATE Roads SET ") == ["road", "speed_limit"]
+    assert offered(names, "UPDATE Roads SET road = 'x', s") == ["speed_limit"]
+    assert offered(names, "UPDATE Roads r SET speed_limit = sp")[:1] == ["speed_limit"]
+    assert "speed_limit" in offered(names, "UPDATE Roads SET speed_limit = 1 WHERE ")
+    assert offered(names, "UPDATE Roads AS r SET speed_limit = r.") == ["road", "speed_limit"]
+    assert offered(names, "DELETE FROM Roads WHERE s")[:1] == ["speed_limit"]
+
+
 def test_keywords_are_those_the_grammar_allows_next(names: Names) -> None:
     assert offered(names, "SELECT car F") == ["FROM"]
     assert offered(names, "SELECT car FROM Pos G") == ["GROUP BY"]
