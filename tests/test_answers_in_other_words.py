@@ -80,6 +80,17 @@ ROWS = [
     "SELECT k FROM A [RANGE 4] WHERE (k, v) <> ALL (SELECT k, v FROM B [RANGE 3])",
 ]
 
+LISTS = [
+    "SELECT k, ARRAY(SELECT B.v FROM B [ROWS 4] WHERE B.k = A.k) AS l FROM A [ROWS 4]",
+    "SELECT k, ARRAY(SELECT DISTINCT v % 3 FROM B [RANGE 3]) AS l FROM A [RANGE 3]",
+    "SELECT k, ARRAY(SELECT B.u FROM B [ROWS 4] WHERE B.k > A.k AND B.v IS NOT NULL) AS l FROM A [ROWS 3]",
+    "SELECT ARRAY(SELECT v FROM B [RANGE 3]) AS l, ARRAY(SELECT name FROM R) AS n",
+    "SELECT k FROM A [RANGE 3] WHERE CARDINALITY(ARRAY(SELECT COUNT(*) FROM B [RANGE 3] GROUP BY k)) > 1",
+    "SELECT k, ARRAY(SELECT k FROM B [ROWS 2] UNION SELECT v FROM B [ROWS 2]) AS l FROM A [ROWS 2]",
+    "SELECT k, e FROM A [ROWS 3], UNNEST(ARRAY(SELECT v FROM B [ROWS 3])) AS e",
+    "SELECT k, COUNT(*) FROM A [ROWS 3] GROUP BY k HAVING k = ANY (ARRAY(SELECT k FROM B [ROWS 3]))",
+]
+
 
 def _feed(rng: Random) -> tuple[Push | Advance, ...]:
     def row() -> tuple[int | float | str | None, ...]:
@@ -107,6 +118,6 @@ def test_a_query_in_other_words_answers_as_the_definition_says(query: str) -> No
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 7, 1000])
-@pytest.mark.parametrize("query", [*COLUMN_NAMES, *ROWS])
+@pytest.mark.parametrize("query", [*COLUMN_NAMES, *ROWS, *LISTS])
 def test_it_does_in_batches_of_every_size(query: str, batch_size: int) -> None:
     assert check(Case(TABLES, query, _feed(Random(batch_size))), batch_size=batch_size) == "agreed"

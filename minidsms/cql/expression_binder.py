@@ -19,7 +19,8 @@ from minidsms.counted import counted
 from minidsms.cql import bound, syntax
 from minidsms.cql.aggregate_calls import AggregateCallBinder
 from minidsms.cql.aggregates import Groups, has_aggregates, is_aggregate
-from minidsms.cql.coercion import agree, coerce, coerce_columns, read_literals
+from minidsms.cql.coercion import agree, coerce, coerce_columns, read_literals, typed
+from minidsms.cql.defaults import event_windows
 from minidsms.cql.errors import CqlError
 from minidsms.cql.foreign_names import foreign_hint
 from minidsms.cql.foreign_windows import NAMES as WINDOW_NAMES
@@ -37,7 +38,7 @@ from minidsms.cql.times import NotATime, duration_ticks
 from minidsms.cql.words import MONTHS
 from minidsms.cql.written_out import aggregate_written_out, over_written_out, written_out
 from minidsms.cql.wrong_types import LENGTHS, wrong_types
-from minidsms.elements import INT64_MAX, INT64_MIN, Type
+from minidsms.elements import INT64_MAX, INT64_MIN, Schema, Type
 from minidsms.functions import LIBRARY
 from minidsms.functions.calendar import DAYS_AND_MORE, PARTS, TAKE_A_UNIT, UNITS
 from minidsms.functions.function import Function
@@ -181,8 +182,10 @@ class ExpressionBinder:
                 found = self._in_query(expr)
             case syntax.Exists(query=query):
                 return bound.Exists(Type.BOOLEAN, self._subquery(query).node, span=expr.span)
-            case syntax.ScalarQuery(query=query):
+            case syntax.ScalarQuery(query=query, is_list=is_list):
                 node = self._one_column(query)
+                if is_list:
+                    return self._list_of(node, expr)
                 return bound.ScalarQuery(node.schema[0].type, node, span=expr.span)
             case syntax.Quantified(op=op, quantifier=quantifier, operand=operand, query=query):
                 args, node = self._beside_query([self.bind(operand)], self._one_column(query), expr)
@@ -873,6 +876,17 @@ class ExpressionBinder:
                 f"the subquery must give one column, not {len(node.schema)}", query.span, f"it gives: {names}"
             )
         return node
+
+    def _list_of(self, node: bound.Node, expr: syntax.ScalarQuery) -> bound.Expr:
+        """ARRAY(query): what ARRAY_AGG(x ORDER BY x) gives of its column x, and of no rows an empty list."""
+        value = typed(self.session, bound.column_refs(node.schema)[0])
+        written = syntax.Call("ARRAY_AGG", (expr,), order=(syntax.SortKey(expr),), span=expr.span)
+        call = AggregateCallBinder(self.session, written, "array_agg").bind([value], [value])
+        schema = Schema.of(("array_agg", call.type))
+        listed = bound.ScalarQuery(call.type, bound.Aggregate(schema, node, (), (call,), True, event_windows(node)))
+        one = bound.Call(call.type, "list_value", (bound.Literal(value.type, None),))
+        none = bound.Call(call.type, "list_slice", (one, bound.Literal(Type.INTEGER, 2)))
+        return bound.Call(call.type, "coalesce", (listed, none), span=expr.span)
 
     def _in_query(self, expr: syntax.InQuery) -> bound.Expr:
         values = self._values(expr.operand)

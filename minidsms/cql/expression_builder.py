@@ -377,6 +377,12 @@ class ExpressionBuilder(Transformer[Token, Part]):
     def scalar_query(self, parts: list[Part]) -> syntax.ScalarQuery:
         return syntax.ScalarQuery(parts[0], span=span_of(parts))
 
+    def list_of_query(self, parts: list[Part]) -> syntax.ScalarQuery:
+        if isinstance(parts[1], syntax.Limited):
+            hint = "(SELECT ARRAY_AGG(x ORDER BY k) FROM (SELECT x, k FROM .. ORDER BY k LIMIT n))"
+            raise self.fail("ARRAY(..) has its elements in the order of values", parts[1], hint=hint)
+        return syntax.ScalarQuery(parts[1], True, span=span_of(parts))
+
     def call(self, parts: list[Part]) -> syntax.Call:
         span, name = span_of(parts), str(parts[0])
         if len(parts) == 4:

@@ -103,6 +103,7 @@ _HINTS = {
     "jsonb": "JSON is TEXT: j -> 'a', JSON_EXTRACT(j, '$.a')",
     **dict.fromkeys(("array_ndims", "array_dims"), "CARDINALITY(l) counts the elements"),
     "array_lower": "a list begins at 1: its elements are l[1] to l[CARDINALITY(l)]",
+    "array": "a list is [a, b]; ARRAY(SELECT x FROM ..) is that of a query's values",
     "array_fill": "write LIST_TRANSFORM(GENERATE_SERIES(1, n), i -> x)",
     "quote_ident": """write '"' || REPLACE(name, '"', '""') || '"'""",
     "unistr": "a text holds any characters as they are; CHR(n) gives that of a number",

@@ -351,10 +351,14 @@ class _Context:
         return is_asked and ("NULL" if word == "UNKNOWN" else True)
 
     def _json_kind(self, i: int, word: str) -> bool | str:
-        """What `IS JSON` may ask for; `ARRAY [1, 2]`."""
+        """What `IS JSON` may ask for; `ARRAY [1, 2]`, `ARRAY (SELECT`."""
         if self._type(i - 1) == "JSON":
             return "JSON_KIND"
-        return word == "ARRAY" and self._type(i + 1) == "LLIST"
+        first = i + 1
+        while self._type(first) == "LPAR":
+            first += 1
+        is_of_query = first > i + 1 and self._word(first) in STREAM_OPERATORS | {"SELECT", "WITH", "VALUES"}
+        return word == "ARRAY" and (self._type(i + 1) == "LLIST" or is_of_query)
 
     def _placing(self, i: int, word: str) -> bool:
         """`OVERLAY(t PLACING u FROM 3)`."""

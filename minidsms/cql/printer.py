@@ -333,8 +333,8 @@ def _expression(expr: syntax.Expr, indent: str) -> tuple[str, int]:
             return f"({', '.join(map(print_name, parameters))}) => {print_expression(body, indent)}", _PREDICATE
         case syntax.Row(items=items):
             return f"({', '.join(print_expression(e, indent) for e in items)})", _PRIMARY
-        case syntax.ScalarQuery(query=query):
-            return _nested(query, indent), _PRIMARY
+        case syntax.ScalarQuery(query=query, is_list=is_list):
+            return "ARRAY" * is_list + _nested(query, indent), _PRIMARY
         case syntax.Exists(query=query):
             return f"EXISTS {_nested(query, indent)}", _PRIMARY
         case syntax.GroupingSets() | syntax.EveryKey():

@@ -176,9 +176,10 @@ class Exists(Syntax):
 
 @dataclass(frozen=True)
 class ScalarQuery(Syntax):
-    """(query) as a value."""
+    """(query) as a value; is_list: ARRAY(query), the list of its values."""
 
     query: Query
+    is_list: bool = False
 
 
 @dataclass(frozen=True)

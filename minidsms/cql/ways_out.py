@@ -468,6 +468,8 @@ def _in_clauses(place: Place) -> str:
     if word == "WHERE" and place.is_behind("GROUP", "HAVING"):
         return "WHERE stands before GROUP BY and HAVING"
     if "LIMIT" in place.expected and place.is_behind("ORDER") and (token is None or kind == "RPAR"):
+        if kind == "RPAR" and _around(place) == "ARRAY":
+            return "ARRAY(..) has its elements in the order of values; (SELECT ARRAY_AGG(x ORDER BY k) ..) in another"
         return f"a relation has no order: {_ordered(place)} LIMIT n keeps its first n rows; sort what fetch() returns"
     if word in ("LEFT", "RIGHT") and place.word_after in FOREIGN_JOINS:
         return FOREIGN_JOINS[place.word_after]
@@ -568,6 +570,16 @@ def _in_window(place: Place, window: int) -> str:
     if "RSQB" in expected and is_over:
         return 'the window is not closed: "]" is missing'
     return _WINDOW_FORMS
+
+
+def _around(place: Place) -> str:
+    """The terminal before the last parenthesis that is still open."""
+    depth = 0
+    for i in range(place.at - 1, 0, -1):
+        depth += (place.tokens[i].type == "RPAR") - (place.tokens[i].type == "LPAR")
+        if depth < 0:
+            return place.tokens[i - 1].type
+    return ""
 
 
 def _unclosed(place: Place) -> str:

@@ -93,6 +93,7 @@ def expressions(queries: st.SearchStrategy[s.Query]) -> st.SearchStrategy[s.Expr
             st.builds(s.InQuery, e, queries, st.booleans()),
             st.builds(s.Exists, queries),
             st.builds(s.ScalarQuery, queries),
+            st.builds(s.ScalarQuery, queries.filter(lambda query: not isinstance(query, s.Limited)), st.just(True)),
             st.builds(s.Quantified, COMPARISONS, st.sampled_from(["all", "any"]), e, queries),
         )
 
