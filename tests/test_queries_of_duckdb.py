@@ -92,6 +92,7 @@ OF_ROWS = [
 ]
 
 SERIES = [
+    "SELECT INTEGER '5' + v, VARCHAR 'x' || k, TEXT 'y', BOOLEAN 'true', DOUBLE '1.5' * f, BIGINT '7' FROM S",
     "SELECT k, v, LENGTH(ARRAY_TO_STRING(ARRAY(SELECT t.k FROM S AS t WHERE t.v = S.v + 1), '-')) FROM S",
     "SELECT x FROM GENERATE_SERIES(1, 5) AS t (x), S",
     "SELECT i, COUNT(v) FROM RANGE(7) AS t (i) LEFT JOIN S ON v = i GROUP BY i",

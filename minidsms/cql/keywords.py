@@ -17,6 +17,7 @@ from minidsms.cql.words import (
     BEFORE_LISTS,
     BEFORE_PARENTHESIS,
     BEGIN_CLAUSES,
+    CAST_TEXTS,
     JOIN_WORDS,
     KINDS,
     MAKE_ROWS,
@@ -345,10 +346,12 @@ class _Context:
         return found if isinstance(found, str) else word if found else "IDENT"
 
     def _behind_is(self, i: int, word: str) -> bool | str:
-        """`x IS JSON`, `x IS NOT UNKNOWN`."""
+        """`x IS JSON`, `x IS NOT UNKNOWN`; `JSON '{}'`."""
         before = self._type(i - 1)
         is_asked = before == "IS" or (before == "NOT" and self._type(i - 2) == "IS")
-        return is_asked and ("NULL" if word == "UNKNOWN" else True)
+        if not is_asked:
+            return self._type_name(i, word)
+        return "NULL" if word == "UNKNOWN" else True
 
     def _json_kind(self, i: int, word: str) -> bool | str:
         """What `IS JSON` may ask for; `ARRAY [1, 2]`, `ARRAY (SELECT`."""
@@ -405,6 +408,10 @@ class _Context:
         """`DATE '2013-05-31'`, `INTERVAL 3 MONTHS`."""
         is_interval = word == "INTERVAL" and self._type(i + 1) == "NUMBER"
         return self._type(i + 1) == "TEXT" or (is_interval and self._word(i + 2) in UNIT_WORDS | MONTH_WORDS)
+
+    def _type_name(self, i: int, word: str) -> bool | str:
+        """`INTEGER '5'`."""
+        return self._type(i + 1) == "TEXT" and word in CAST_TEXTS and "TYPE_NAME"
 
     def _quantifier(self, i: int, word: str) -> bool | str:
         return self._type(i + 1) == "LPAR" and self._type(i - 1) in ("EQUAL", "COMPARISON") and "ANY"
@@ -486,6 +493,7 @@ _Role: TypeAlias = Callable[[_Context, int, str], "bool | str"]
 _ROLES: dict[str, _Role] = {
     word: role
     for words, role in (
+        (CAST_TEXTS, _Context._type_name),
         (("JSON", "UNKNOWN"), _Context._behind_is),
         (("VALUE", "OBJECT", "ARRAY", "SCALAR"), _Context._json_kind),
         (("PLACING",), _Context._placing),

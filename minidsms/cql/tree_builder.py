@@ -578,6 +578,14 @@ class TreeBuilder(ExpressionBuilder):
     def column(self, parts: list[Part]) -> syntax.ColumnDef:
         return syntax.ColumnDef(str(parts[0]), parts[1], span=part_span(parts[0]))
 
+    def text_of_type(self, parts: list[Part]) -> syntax.Expr:
+        """INTEGER '5', a CAST; of a TEXT the text."""
+        name, text = parts
+        type_, literal = TYPES[name.upper()], self.text_([text])
+        if type_ is Type.TIMESTAMP:
+            return syntax.TypedText(literal, type_, span=span_of(parts))
+        return self._within(literal if type_ is Type.TEXT else syntax.Cast(literal, type_), span_of(parts))
+
     def view_columns(self, parts: list[Part]) -> _Columns:
         return _Columns(parts[1], span=span_of(parts))
 

@@ -23,6 +23,11 @@ TAKE_A_LAMBDA = frozenset(
 MAKE_ROWS = frozenset({"UNNEST", "EXPLODE", "GENERATE_SERIES", "RANGE"})
 """What stands in FROM with arguments: a list, or what gives one."""
 
+CAST_TEXTS = frozenset(
+    {"TEXT", "VARCHAR", "STRING", "JSON", "JSONB", "INTEGER", "INT", "BIGINT", "FLOAT", "DOUBLE", "REAL", "BOOLEAN"}
+    | {"BOOL", "TIMESTAMPTZ", "DATETIME"}
+)
+"""Types that a text behind them is cast to."""
 BEFORE_PARENTHESIS = frozenset({"CAST", "TRY_CAST", "EXISTS", "USING"})
 JOIN_WORDS = frozenset({"LEFT", "RIGHT", "FULL", "INNER", "CROSS", "OUTER"})
 BEGIN_CLAUSES = frozenset(
