@@ -231,7 +231,7 @@ class ExpressionBinder:
             return replace(self._named(name), span=name.span)
         if found is not None:
             return replace(found, span=name.span)
-        if name.qualifier is not None and self._has_struct(name.qualifier, name.name):
+        if name.qualifier is not None and self._has_struct(name.qualifier, name):
             return self._member(self._column(syntax.Name(name.qualifier, span=name.span)), name)
         context, level, allowed = self.context, 0, True
         while context.outer is not None:
@@ -303,14 +303,16 @@ class ExpressionBinder:
         found = self._find(self.context, syntax.Name(name)) if self.context.scope.table(name) is None else None
         return found is not None and found.type.kind == "STRUCT"
 
-    def _has_struct(self, name: str, field: str) -> bool:
+    def _has_struct(self, struct: str, member: syntax.Name) -> bool:
         """Whether a column of this query's row or an enclosing one's is a STRUCT, and not a table's name is meant."""
         context: Context | None = self.context
         while context is not None:
-            found = self._find(context, syntax.Name(name))
+            if self._find(context, member) is not None:
+                return False
+            found = self._find(context, syntax.Name(struct, span=member.span))
             if found is not None:
-                has_field = field.lower() in (n.lower() for n, _ in found.type.fields)
-                return found.type.kind == "STRUCT" and (has_field or context.scope.table(name) is None)
+                has_field = member.name.lower() in (n.lower() for n, _ in found.type.fields)
+                return found.type.kind == "STRUCT" and (has_field or context.scope.table(struct) is None)
             context = context.outer
         return False
 

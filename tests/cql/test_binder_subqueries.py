@@ -47,6 +47,11 @@ def test_a_bare_name_means_the_nearest_query() -> None:
     assert inner_condition(text) == "(#0 = outer1#2)"
 
 
+def test_a_table_outside_may_be_called_as_columns_of_several_tables_are() -> None:
+    text = "SELECT * FROM S1 [NOW] AS s, S2 [NOW] AS a WHERE EXISTS (SELECT * FROM S [NOW] AS u WHERE u.c = a.c)"
+    assert inner_condition(text) == "(#2 = outer1#3)"
+
+
 def test_two_levels_out_is_level_two() -> None:
     inner = "SELECT * FROM S2 [NOW] WHERE S2.a = S.a AND S2.c = S1.b"
     text = f"SELECT * FROM S [NOW] WHERE EXISTS (SELECT * FROM S1 [NOW] WHERE EXISTS ({inner}))"
