@@ -38,6 +38,7 @@ from minidsms.cql.errors import CqlError
 from minidsms.cql.scalar import rewrite
 from minidsms.cql.session import Session
 from minidsms.cql.times import UNIT_NS, NotATime, duration_ticks
+from minidsms.cql.window_spec import WindowKind
 from minidsms.cql.windows import ticks
 from minidsms.elements import Field, Schema, Type
 from minidsms.values.types import known_type
@@ -373,10 +374,42 @@ def is_instant(node: bound.Node, column: int, catalog: Catalog) -> bool:
                 if column == len(node.input.schema):
                     return True
                 node = node.input
+            case bound.RelationToStream():
+                held = _held_as_it_comes(node, column)
+                if held is None:
+                    return False
+                node, column = held
             case bound.BaseStream(name=name):
                 return catalog.streams[name.lower()].timestamp_by == column
             case _:
                 return False
+
+
+def _held_as_it_comes(stream: bound.RelationToStream, column: int) -> tuple[bound.Window, int] | None:
+    """The window that the column is of, where the stream has each row at the instant of that window's element."""
+    node, is_plain = stream.input, stream.op is bound.StreamKind.ISTREAM
+    while stream.op is not bound.StreamKind.DSTREAM:
+        match node:
+            case bound.Project(exprs=exprs):
+                expr = exprs[column]
+                if not isinstance(expr, bound.ColumnRef):
+                    return None
+                is_plain = is_plain and not any(map(bound.subqueries, exprs))
+                node, column = node.input, expr.index
+            case bound.Filter(condition=condition):
+                is_plain = is_plain and not bound.subqueries(condition)
+                node = node.input
+            case bound.Distinct():
+                node = node.input
+            case bound.Join(join=bound.JoinKind.INNER | bound.JoinKind.LEFT) if column < len(node.left.schema):
+                node, is_plain = node.left, False
+            case bound.Window(spec=spec) if spec.is_now or (
+                is_plain and spec.slide is None and spec.kind is not WindowKind.SESSION
+            ):
+                return node, column
+            case _:
+                return None
+    return None
 
 
 def _together(values: Sequence[bound.Expr]) -> bound.Expr:
