@@ -216,9 +216,10 @@ def _from_item(item: syntax.FromItem, indent: str) -> str:
             keyword = f"{'NATURAL ' * item.natural}{'ASOF ' * item.as_of}{keyword}"
             condition = ""
             if on is not None:
-                condition = " ON " + print_expression(on, indent)
-            elif using:
-                condition = " USING (" + ", ".join(print_name(n.name) for n in using) + ")"
+                written = print_expression(on, indent)
+                condition = f" MATCH_CONDITION ({written})" if using else f" ON {written}"
+            if using:
+                condition += " USING (" + ", ".join(print_name(n.name) for n in using) + ")"
             return f"{first} {keyword} {second}{condition}"
         case _:
             assert_never(item)

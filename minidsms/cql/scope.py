@@ -47,6 +47,10 @@ class Table:
         """The columns of that name: alias and place."""
         return self._named.get(name.lower(), ()) or self.find_implied(name)
 
+    def has_column(self, name: str) -> bool:
+        """Whether a column of that name was declared, not implied."""
+        return name.lower() in self._named
+
     def find_implied(self, name: str) -> Sequence[tuple[str, bound.Expr]]:
         """The implied column of that name, if there is one."""
         return [(self.alias, column.expr) for column in self.implied if column.name == name.lower()]
@@ -72,17 +76,19 @@ class Merged:
     """A column USING has merged.
 
     covers: the columns it stands for; bare names and `*` do not see those any more.  before: the number of the join's
-    first table; there `*` shows the column.
+    first table; there `*` shows the column.  is_implied: it is merged of implied ones, and `*` does not show it.
     """
 
     column: Column
     covers: frozenset[bound.Expr]
     before: int = 0
+    is_implied: bool = False
 
     def shifted(self, by: int, tables: int) -> Merged:
         """The column in a row with `by` more columns and `tables` more tables on its left."""
         column = Column(self.column.name, shift(self.column.expr, by))
-        return Merged(column, frozenset(shift(e, by) for e in self.covers), self.before + tables)
+        covers = frozenset(shift(e, by) for e in self.covers)
+        return Merged(column, covers, self.before + tables, self.is_implied)
 
 
 class Ambiguous(Exception):
@@ -125,7 +131,8 @@ class Scope:
 
     def renamed(self, alias: str) -> Scope:
         """Everything `*` shows, as one table: `(A JOIN B ..) AS alias`."""
-        implied = self.tables[0].implied if len(self.tables) == 1 else ()
+        merged = tuple(m.column for m in self.merged if m.is_implied)
+        implied = self.tables[0].implied if len(self.tables) == 1 else merged
         return Scope([Table(alias, tuple(column for _, column in self.star()), implied=implied)])
 
     def implying(self, columns: Iterable[Column]) -> Scope:
@@ -158,7 +165,7 @@ class Scope:
         hidden = self._hidden()
         found: list[tuple[str, Column]] = []
         for i, table in enumerate(self.tables):
-            found += [("", m.column) for m in self.merged if m.before == i]
+            found += [("", m.column) for m in self.merged if m.before == i and not m.is_implied]
             found += [(table.alias, c) for c in table.columns if c.expr not in hidden]
         return found
 
@@ -171,17 +178,25 @@ class Scope:
             table = self.table(qualifier)
             found = table.find(name) if table is not None else ()
         else:
+            implied = [m for m in self.merged if m.is_implied]
+            hidden = {e for m in implied for e in m.covers}
             found = self._bare().get(name.lower(), ()) or [
-                each for table in self.tables for each in table.find_implied(name)
+                *(("", m.column.expr) for m in implied if m.column.name == name.lower()),
+                *(each for table in self.tables for each in table.find_implied(name) if each[1] not in hidden),
             ]
         if not found:
             return None
         if len(found) > 1:
             first = self._representative(found[0][1])
             if any(self._representative(expr) != first for _, expr in found):
-                raise Ambiguous(found)
+                raise Ambiguous([(alias or self._alias_of(expr), expr) for alias, expr in found])
             return min((expr for _, expr in found), key=_position)
         return found[0][1]
+
+    def _alias_of(self, expr: bound.Expr) -> str:
+        """The table of a column that USING has merged, or ""."""
+        of = (t.alias for t in self.tables if any(c.expr == expr for c in (*t.columns, *t.implied)))
+        return next(of, "")
 
     def _bare(self) -> dict[str, list[tuple[str, bound.Expr]]]:
         """What bare names may mean, by lower-case name: alias and place."""

@@ -224,12 +224,12 @@ class SourceBinder:
             what, written = f'the view "{tree.name}"', f"SELECT * FROM {tree.name}"
         else:
             what, written = "the subquery", "SELECT .."
-        place = self.session.snippet(window.span)
+        shown = f" {self.session.snippet(window.span)}" if window.span != (0, 0) else ""
         return self.session.error(
-            f"a window needs a stream, and {what} is a relation that can lose rows",
-            window.span,
+            f"{'a window' if shown else 'ASOF JOIN'} needs a stream, and {what} is a relation that can lose rows",
+            window.span if shown else tree.span,
             "",
-            f"say which stream of it is meant: (ISTREAM ({written})) {place}, or DSTREAM or RSTREAM",
+            f"say which stream of it is meant: (ISTREAM ({written})){shown}, or DSTREAM or RSTREAM",
         )
 
     # ----------------------------------------------------------------------------------------------------- joins
@@ -376,36 +376,49 @@ class SourceBinder:
         else:
             item = as_of.stream_item(self.session, ref.left)
             window = as_of.left_window(self.session, item)
-            left = self._held(self._stream(item), syntax.NowWindow(), window)
+            left = self._held(self._stream(item, ref.right), syntax.NowWindow(), window)
             first = left
-        right = self._stream(as_of.without_window(self.session, as_of.stream_item(self.session, ref.right)))
-        compared = as_of.compared(self.session, ref, left.scope, right.scope)
-        keys = compared.keys
+        item = as_of.without_window(self.session, as_of.stream_item(self.session, ref.right))
+        right = self._stream(item, ref.left)
+        self._beside(left, right, ref.right)  # names that stand twice are told before what they compare
+        found = as_of.compared(self.session, ref, left.scope, right.scope)
+        keys = found.merged + found.keys
         right = self._held(right, syntax.PartitionWindow(keys, 1) if keys else syntax.RowsWindow(1), None)
-        self._check_instant(compared.earlier, right, right)
-        self._check_instant(compared.later, left, first)
+        of_left = first if found.instant is not None else left
+        as_of.check_instants(
+            self.session,
+            ref,
+            found,
+            first.scope,
+            right.scope,
+            lambda expr: self._is_instant(expr, of_left, first),
+            lambda expr: self._is_instant(expr, right, right),
+        )
         scope = self._beside(left, right, ref.right)
         kind = KINDS[ref.kind]
-        condition: bound.Expr = bound.Literal(Type.BOOLEAN, True)
-        if ref.using and keys:
-            condition = self._using(replace(ref, using=keys), kind, left, right, scope)
-        elif compared.equal:
-            # Under the stream of what is found the enclosing row is out of reach.
-            binder = ExpressionBinder(self.session, Context(scope, "ON", None), self.bind_relation)
-            for part in compared.equal:
-                equate_conjuncts(scope, part)
-            condition = conjunction([binder.condition(part) for part in compared.equal])
+        conditions: list[bound.Expr] = []
+        if found.merged:
+            conditions.append(self._using(replace(ref, using=found.merged), kind, left, right, scope))
+        if found.instant is not None:
+            self._merge_instants(found.instant, first, right, len(left.node.schema), scope)
+        # Under the stream of what is found the enclosing row is out of reach.
+        binder = ExpressionBinder(self.session, Context(scope, "ON", None), self.bind_relation)
+        for part in found.equal:
+            equate_conjuncts(scope, part)
+        conditions += [binder.condition(part) for part in found.equal]
+        condition = conjunction(conditions) if conditions else bound.Literal(Type.BOOLEAN, True)
         node = bound.Join(left.node.schema + right.node.schema, kind, left.node, right.node, condition)
         on = None if ref.on is None else self.session.expand(ref.on)
         return Source(node, scope, replace(ref, left=left.tree, right=right.tree, on=on)), first, window
 
-    def _stream(self, item: as_of.StreamItem) -> Source:
-        """A side of an ASOF JOIN without its window."""
+    def _stream(self, item: as_of.StreamItem, other: syntax.FromItem) -> Source:
+        """A side of an ASOF JOIN without its window. other: the other side."""
         source = self._item(replace(item, window=None))
         if not isinstance(source.node, bound.BaseRelation):
             return source
-        name = source.node.name
-        hint = f"what {name} has at the instant of a row is found by FROM S [NOW] AS s JOIN {name} ON s.k = {name}.k"
+        name, stream = source.node.name, other.name if isinstance(other, syntax.TableRef) else "S"
+        lookup = f"FROM {stream} [NOW] AS s JOIN {name} ON s.k = {name}.k"
+        hint = f"what {name} has at the instant of a row is found by {lookup}"
         raise self.session.error("ASOF JOIN joins two streams", item.span, f'"{name}" is a relation', hint)
 
     def _held(self, source: Source, window: syntax.Window, written: syntax.Window | None) -> Source:
@@ -414,20 +427,30 @@ class SourceBinder:
         assert isinstance(held.tree, as_of.StreamItem)
         return replace(held, tree=replace(held.tree, window=written))
 
-    def _check_instant(self, name: syntax.Name, source: Source, stream: Source) -> None:
-        """CqlError where the column is not known to hold the instants of the stream, the first of the source."""
+    def _is_instant(self, expr: syntax.Expr, source: Source, stream: Source) -> bool:
+        """Whether it is known to be the instant of the stream, the first of the source. CqlError for unknown names."""
+        if not isinstance(expr, syntax.Name):
+            return False
         try:
-            found = source.scope.find(name.name, name.qualifier)
+            found = source.scope.find(expr.name, expr.qualifier)
         except Ambiguous as problem:
-            raise ambiguous(name.name, problem.tables, self.session.text, name.span) from None
+            raise ambiguous(expr.name, problem.tables, self.session.text, expr.span) from None
         if found is None:
-            raise source.scope.unknown(name.name, name.qualifier, self.session.text, name.span)
+            raise source.scope.unknown(expr.name, expr.qualifier, self.session.text, expr.span)
         assert isinstance(found, bound.ColumnRef)
         is_first = found.index < len(stream.node.schema)
-        if not is_first or not is_instant(stream.node, found.index, self.session.catalog):
-            alias = stream.scope.tables[0].alias or "S"
-            note = f"the instant of a row is {alias}.ts, and the column that TIMESTAMP BY names"
-            raise self.session.error("an ASOF JOIN compares instants", name.span, note, f"write {alias}.ts")
+        return is_first and is_instant(stream.node, found.index, self.session.catalog)
+
+    def _merge_instants(self, name: syntax.Name, first: Source, right: Source, width: int, scope: Scope) -> None:
+        """By the name that USING gives the instants stands that of the left stream."""
+        later, earlier = first.scope.find(name.name, None), right.scope.find(name.name, None)
+        assert later is not None and earlier is not None
+        old = [m for m in scope.merged if later in m.covers]
+        covers = frozenset((later, shift(earlier, width))).union(*(m.covers for m in old))
+        is_implied = not any(s.scope.tables[0].has_column(name.name) for s in (first, right))
+        names = as_of.INSTANTS if is_implied else (name.name,)
+        merged = [Merged(Column(each, later), covers, is_implied=is_implied) for each in names]
+        scope.merge([*(m for m in scope.merged if m not in old), *merged])
 
     def _common_columns(self, ref: syntax.Join, left: Scope, right: Scope) -> tuple[syntax.Name, ...]:
         """The columns of a NATURAL JOIN: the names that both sides have, in the order of the left one."""

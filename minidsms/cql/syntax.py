@@ -413,7 +413,7 @@ class Unnest(Syntax):
 class Join(Syntax):
     """left [NATURAL] kind JOIN right [ON on | USING (using)]. kind: 'inner', 'left', 'right', 'full' or 'cross'.
 
-    as_of: it is an ASOF JOIN, inner or left; what MATCH_CONDITION says is the last condition of on.
+    as_of: it is an ASOF JOIN, inner or left; what MATCH_CONDITION says is the last condition of on, beside USING on.
     """
 
     kind: str

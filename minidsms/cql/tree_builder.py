@@ -201,16 +201,24 @@ class TreeBuilder(ExpressionBuilder):
 
     def _check_alias(self, left: syntax.FromItem) -> None:
         """`S ANTI JOIN T` would otherwise be a plain join, of an S that is called ANTI."""
-        written = self.text[left.span[0] : left.span[1]].split()
-        if len(written) < 2 or written[-1].upper() not in FOREIGN_JOINS or written[-2].upper() == "AS":
+        kind = self._bare_alias(left)
+        if kind not in FOREIGN_JOINS:
             return
-        kind = written[-1].upper()
         from minidsms.cql.foreign_joins import join_here
 
         meant = join_here(self.text, left.span[1])
-        raise self.fail(f"CQL has no {kind} JOIN", left, hint=meant or FOREIGN_JOINS[kind])
+        reason = "an ASOF JOIN is inner or LEFT" if kind == "ASOF" else f"CQL has no {kind} JOIN"
+        raise self.fail(reason, left, hint=meant or FOREIGN_JOINS[kind])
+
+    def _bare_alias(self, left: syntax.FromItem) -> str:
+        """The alias that ends the item without AS, in upper case, or ""."""
+        if isinstance(left, syntax.Join) and (left.on is not None or left.using):
+            return ""
+        written = self.text[left.span[0] : left.span[1]].split()
+        return "" if len(written) < 2 or written[-2].upper() == "AS" else written[-1].upper()
 
     def natural_join(self, parts: list[Part]) -> syntax.Join:
+        self._check_alias(parts[0])
         kind, outer = parts[2], parts[3]
         if outer is not None and (kind is None or kind.type == "INNER"):
             raise self.fail("OUTER stands behind LEFT, RIGHT or FULL", outer)
@@ -225,19 +233,18 @@ class TreeBuilder(ExpressionBuilder):
 
     def as_of_join(self, parts: list[Part]) -> syntax.Join:
         left, kind, _, right, *conditions = parts
-        self._check_alias(left)
+        if self._bare_alias(left) in ("RIGHT", "FULL", "CROSS", "NATURAL"):
+            raise self.fail("an ASOF JOIN is inner or LEFT", left, hint=FOREIGN_JOINS["ASOF"])
         clause = next((part for part in conditions if isinstance(part, _Clause)), None)
         matched = [part for part in conditions if part is not None and part is not clause]
         join = syntax.Join(kind, left, right, as_of=True, span=span_of(parts))
         if clause is not None and clause.field == "using":
-            if matched:
-                reason = "USING names the instants of an ASOF JOIN, too: no MATCH_CONDITION stands beside it"
-                raise self.fail(reason, clause, hint="write ON a.k = b.k, or leave MATCH_CONDITION out")
-            return dataclasses.replace(join, using=clause.value)
+            return dataclasses.replace(join, using=clause.value, on=matched[0] if matched else None)
         on = [*(() if clause is None else syntax.conjuncts(clause.value)), *matched]
         return dataclasses.replace(join, on=syntax.Logical("and", tuple(on), span=on[0].span) if on[1:] else on[0])
 
     def cross_join(self, parts: list[Part]) -> syntax.Join:
+        self._check_alias(parts[0])
         return syntax.Join("cross", parts[0], parts[3], span=span_of(parts))
 
     # ------------------------------------------------------------------------------------------------- queries

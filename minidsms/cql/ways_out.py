@@ -344,6 +344,11 @@ def way_out_by_grammar(place: Place, text: str) -> str:
         if place.word_before() == "DESC":
             return "write DESCRIBE name"
         return "a statement begins with SELECT, " + ", ".join(sorted(STATEMENT_WORDS))
+    if word == "MATCH_CONDITION" or "MATCH_CONDITION" in expected:
+        return (
+            "ASOF JOIN takes ON s.k = t.k AND s.ts >= t.ts, USING (k, ts), or MATCH_CONDITION (s.ts >= t.ts) and then "
+            "ON s.k = t.k"
+        )
     if "ON" in expected and "USING" in expected:
         return "JOIN takes ON condition or USING (columns); a join without either is CROSS JOIN or a comma"
     return _unclosed(place)

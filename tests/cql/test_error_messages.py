@@ -616,18 +616,31 @@ HABITS = [
     ("SELECT LAG(car) FROM Pos", "LAG(x) OVER"),
     ("SELECT SUM(RANK() OVER (ORDER BY car)) FROM Pos", "FROM (SELECT *, RANK() OVER (ORDER BY car) AS x FROM ..)"),
     ("SELECT car FROM Pos, LATERAL (SELECT 1 FROM Pos)", "in its own WHERE"),
-    ("SELECT p.car FROM Pos p ASOF JOIN Pos o ON p.car = o.car AND p.ts > o.ts", "s.ts >= t.ts"),
-    ("SELECT p.car FROM Pos p ASOF JOIN Pos o ON p.car = o.car AND p.ts <= o.ts", "s.ts >= t.ts"),
-    ("SELECT p.car FROM Pos p ASOF JOIN Pos o ON p.ts >= o.ts AND o.ts <= p.ts", "s.ts >= t.ts"),
-    ("SELECT p.car FROM Pos p ASOF JOIN Pos o ON p.car = o.car AND p.ts >= o.ts AND p.car > 1", "stand in WHERE"),
-    ("SELECT p.car FROM Pos p ASOF JOIN Pos o ON p.car = o.car AND p.car >= o.ts", "write p.ts"),
-    ("SELECT p.car FROM Pos p ASOF JOIN Pos o USING (car)", "write o.ts"),
-    ("SELECT p.car FROM Pos [ROWS 2] p ASOF JOIN Pos o ON p.ts >= o.ts", "RSTREAM(..) FROM S [NOW]"),
+    ("SELECT p.car FROM Pos p ASOF JOIN Pos o ON p.car = o.car AND p.ts >= o.ts AND p.car > 1", "stands in WHERE"),
+    ("SELECT p.car FROM Pos p ASOF JOIN Pos o ON p.ts >= o.ts AND o.car > 1", "(SELECT * FROM Pos AS o WHERE ..) AS o"),
+    ("SELECT p.car FROM Pos p ASOF JOIN Pos o ON o.car = o.speed AND p.ts >= o.ts", "stands in WHERE"),
+    (
+        "SELECT p.car FROM Pos p ASOF JOIN Pos o ON p.car = o.car + 1 AND p.ts >= o.ts",
+        "(SELECT *, o.car + 1 AS key FROM Pos AS o) AS o, and p.car = o.key",
+    ),
+    ("SELECT p.car FROM Pos p ASOF JOIN Pos o ON car = 1 AND p.ts >= o.ts", "write p.car or o.car"),
+    ("SELECT Pos.car FROM Pos ASOF JOIN Pos ON Pos.ts >= Pos.ts", "Pos AS .."),
+    (
+        "SELECT p.car FROM Pos [ROWS 2] p ASOF JOIN Pos o ON p.ts >= o.ts",
+        "FROM (SELECT * FROM S ASOF JOIN T ON ..) AS x",
+    ),
     ("SELECT p.car FROM Pos p ASOF JOIN Pos [RANGE 2] o ON p.ts >= o.ts", "[PARTITION BY k ROWS 1 RANGE 5 SECONDS]"),
-    ("SELECT p.car FROM Pos p ASOF JOIN Cars c ON p.car = c.car AND p.ts >= c.ts", "JOIN Cars ON"),
-    ("SELECT p.car FROM Pos p JOIN Pos q USING (car) ASOF JOIN Pos o ON p.ts >= o.ts", "AS x JOIN"),
+    ("SELECT p.car FROM Pos p ASOF JOIN Cars c ON p.car = c.car AND p.ts >= c.ts", "Pos [NOW] AS s JOIN Cars ON"),
+    ("SELECT p.car FROM Pos p JOIN Pos q USING (car) ASOF JOIN Pos o ON p.ts >= o.ts", "joins stand behind it"),
+    ("SELECT p.car FROM (Pos p ASOF JOIN S ON p.ts >= S.ts) j ASOF JOIN T ON j.ts >= T.ts", "ASOF JOIN U ON"),
+    ("SELECT 1 FROM Pos, UNNEST([1]) AS e ASOF JOIN S ON TRUE", "UNNEST stands behind the join"),
+    ("SELECT p.car FROM Pos p ASOF JOIN (SELECT * FROM Pos [NOW]) o ON p.ts >= o.ts", "(ISTREAM (SELECT ..)), or"),
     ("SELECT p.car FROM Pos p ASOF RIGHT JOIN Pos o ON p.ts >= o.ts", "ASOF LEFT JOIN"),
-    ("SELECT p.car FROM Pos p ASOF JOIN Pos o MATCH_CONDITION (p.ts >= o.ts) USING (car)", "ON a.k = b.k"),
+    ("SELECT Pos.car FROM Pos FULL ASOF JOIN Pos o ON Pos.ts >= o.ts", "ASOF LEFT JOIN"),
+    ("SELECT Pos.car FROM Pos ASOF NATURAL JOIN S", "ASOF LEFT JOIN"),
+    ("SELECT Pos.car FROM Pos ASOF CROSS JOIN S", "ASOF LEFT JOIN"),
+    ("SELECT Pos.car FROM Pos ASOF JOIN S", "ON s.k = t.k AND s.ts >= t.ts"),
+    ("SELECT S.k FROM S ASOF JOIN T ON S.k = T.k MATCH_CONDITION (S.ts >= T.ts)", "and then ON s.k = t.k"),
     ("SELECT car FROM TABLE(TUMBLE(TABLE Pos, DESCRIPTOR(at), 5))", "[TUMBLE 1 MINUTE]"),
     ("SELECT car FROM Pos TABLESAMPLE (10)", "no samples"),
     ("SELECT car FROM Pos MATCH_RECOGNIZE (PATTERN (A))", "a.ts < b.ts"),
@@ -645,7 +658,6 @@ HABITS = [
     ("SELECT car FROM Pos FOR SYSTEM_TIME AS OF at", "[NOW]"),
     ("SELECT car FROM Pos ANTI JOIN Pos AS p USING (car)", "NOT EXISTS"),
     ("SELECT car FROM Pos SEMI JOIN Pos AS p ON p.car = Pos.car", "IN (SELECT"),
-    ("SELECT Pos.car FROM Pos ASOF JOIN Pos AS p ON p.car = Pos.car", "s.ts >= t.ts"),
     ("SELECT car FROM Pos MINUS SELECT car FROM Pos", "EXCEPT"),
     ("SELECT car FROM Pos WHERE road SIMILAR TO '^a.*'", "REGEXP_FULL_MATCH(road, '^a.*')"),
     ("SELECT car FROM Pos WHERE road = {name}", "$name"),
@@ -1035,3 +1047,32 @@ def test_types_of_times_take_other_names_and_a_precision() -> None:
         db.execute("CREATE STREAM X (a TIMESTAMP(3), b TIMESTAMPTZ, c TIMESTAMP_LTZ(3), d DATETIME, e TIME(6))")
         query = db.query("SELECT *, CAST(a AS TIMESTAMP(0)) AS f FROM X")
         assert str(query.schema) == "a TIMESTAMP, b TIMESTAMP, c TIMESTAMP, d TIMESTAMP, e TIME, f TIMESTAMP"
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "ON p.car = o.car AND p.ts > o.ts",
+        "ON p.car = o.car AND p.ts <= o.ts",
+        "ON p.ts >= o.ts AND o.ts <= p.ts",
+        "ON p.car = o.car",
+        "ON p.car + 1 = o.car AND p.car >= o.ts",
+        "ON p.car = o.car AND p.ts = o.ts",
+        "ON p.ts - INTERVAL 1 SECOND >= o.ts",
+        "ON p.ts >= o.at",
+        "USING (car)",
+        "USING (ts, car)",
+        "USING (car, at)",
+        "MATCH_CONDITION (p.at >= o.at) USING (car)",
+        "MATCH_CONDITION (p.ts >= o.ts) USING (car, ts)",
+        "MATCH_CONDITION (p.ts < o.ts) ON p.car = o.car",
+    ],
+)
+@pytest.mark.parametrize("right", ["Pos", "(SELECT *, car AS `ts` FROM Pos)"])
+def test_what_an_asof_join_may_compare_is_written_out(condition: str, right: str) -> None:
+    with connect() as db:
+        db.execute(DECLARATIONS)
+        text = f"SELECT p.car FROM Pos AS p ASOF JOIN {right} AS o "
+        with pytest.raises(CqlError) as caught:
+            db.query(text + condition)
+        assert db.query(text + caught.value.hint.removeprefix("write ")).kind == "stream"

@@ -125,11 +125,12 @@ def from_items(queries: st.SearchStrategy[s.Query], e: st.SearchStrategy[s.Expr]
             st.builds(s.Join, st.just("cross"), items, items),
             st.builds(lambda k, l, r: s.Join(k, l, r, natural=True), kinds, items, items),
             st.builds(
-                lambda k, l, r, c: s.Join(k, l, r, on=c, as_of=True),
+                lambda k, l, r, c, u: s.Join(k, l, r, on=c, using=u, as_of=True),
                 st.sampled_from(["inner", "left"]),
                 items,
                 items,
                 e,
+                st.one_of(st.just(()), using),
             ),
         )
 
