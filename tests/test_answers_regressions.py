@@ -102,3 +102,21 @@ def test_where_hides_nothing_that_fails_in_the_on_of_an_outer_join(
     case = Case(("CREATE STREAM S (k INTEGER, v INTEGER)",), query, (Push("S", ((8, 1, (1, 1)),)), Advance(19)))
     assert run_definition(case).failed_at == 8
     assert check(case, batch_size=batch_size) == "agreed"
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 7, 1000])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT v FROM (SELECT v, k FROM (SELECT ISTREAM(a.v, b.k) FROM S AS a, S AS b)) [ROWS 1]",
+        "SELECT LAST(v) FROM (SELECT RSTREAM(k, v) FROM (SELECT RSTREAM(a.v, b.k) FROM S AS a, S AS b) [NOW])",
+        "SELECT w.v, a.v FROM S AS a ASOF JOIN (SELECT a.v, b.k FROM S AS a ASOF JOIN S AS b USING (k, ts)) AS w "
+        "ON a.ts >= w.ts",
+    ],
+)
+def test_rows_of_one_instant_are_ordered_for_windows_over_streams_over_their_stream(
+    query: str, batch_size: int
+) -> None:
+    rows = ((4, 1, (2, 0)), (5, 1, (3, 4)), (5, 1, (0, 7)), (5, 1, (2, None)), (5, 1, (2, 9)), (6, 1, (2, 3)))
+    case = Case(("CREATE STREAM S (k INTEGER, v INTEGER)",), query, (Push("S", rows), Advance(9)))
+    assert check(case, batch_size=batch_size) == "agreed"

@@ -853,9 +853,6 @@ class RelationToStream(Node):
         is_mixing = self.op is StreamKind.RSTREAM and not self.ticks
         return "RSTREAM speaks when anything changes, whatever its key" if is_mixing else None
 
-    def ordered_by_value(self) -> RelationToStream:
-        return self if self.keeps_order or self.ordered else dataclasses.replace(self, ordered=True)
-
 
 # --------------------------------------------------------------------------------------------------------- building
 

@@ -196,10 +196,6 @@ class Node:
         """It matters to it which of two rows of one instant below came first (docs/semantics T3)."""
         return False
 
-    def ordered_by_value(self) -> Self:
-        """The stream, its rows of one instant ordered where they need be for a reader to which that matters (T3)."""
-        return self
-
     @property
     def is_fifo(self) -> bool:
         """Deletions come in the order of the insertions."""

@@ -5,7 +5,7 @@ the answer ends when they have.
 from __future__ import annotations
 
 from minidsms.cql import bound
-from minidsms.cql.bound import Node, unfiltered
+from minidsms.cql.bound import Node
 from minidsms.cql.functions import can_fail
 from minidsms.plan.logical import RelationEvents, Stop, nodes
 
@@ -35,20 +35,23 @@ def inputs_of(root: Node) -> tuple[list[str], list[str]]:
     return list(streams), list(relations)
 
 
-def counting_windows(root: Node) -> set[int]:
-    """The ids of the windows in a bound query, subqueries included, to which the order of arrival matters.
+def ordered_streams(root: Node) -> set[int]:
+    """The ids of the derived streams in a bound query, subqueries included, whose rows of one instant are ordered.
 
     Windows that count rows, and windows under FIRST or LAST, see which of two elements of one instant came first; a
-    RANGE window and what stands above it do not. For no other reader a derived stream is ordered by value
-    (docs/semantics T3).
+    RANGE window and what stands above it do not. For no other reader a derived stream is ordered by value; one that
+    keeps the order of another has it ordered (docs/semantics T3).
     """
     found: set[int] = set()
     for node in bound.with_subqueries(root):
-        if node.is_by_arrival:
-            below = node if isinstance(node, bound.Window) else node.inputs[0]
-            while isinstance(below, bound.Bounds) or unfiltered(below)[1]:
-                below = below.inputs[0]
-            found.add(id(below))
+        below = node if isinstance(node, bound.Window) else next(iter(node.inputs), None)
+        while node.is_by_arrival and isinstance(below, bound.Extending | bound.ByRow | bound.Window):
+            below = below.inputs[0]
+            if isinstance(below, bound.RelationToStream):
+                if not below.keeps_order:
+                    found.add(id(below))
+                    break
+                below = below.input
     return found
 
 

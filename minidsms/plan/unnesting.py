@@ -45,7 +45,7 @@ from minidsms.plan.logical import (
 )
 from minidsms.plan.matching import ONE, column, matched_rows
 from minidsms.plan.per_outer_row import for_each_outer_row
-from minidsms.plan.reading import counting_windows
+from minidsms.plan.reading import ordered_streams
 from minidsms.plan.rules.fold_constants import fold
 
 TRUE = bound.Literal(Type.BOOLEAN, True)
@@ -66,7 +66,7 @@ class _Builder:
         self._text = text
         self._built: dict[int, Node] = {}
         self._kept: list[Node] = []  # keeps the keys of _built alive: an id must not be reused
-        self._counting = counting_windows(root)
+        self._ordered = ordered_streams(root)
 
     def build(self, node: Node) -> Node:
         key = id(node)
@@ -92,22 +92,11 @@ class _Builder:
             case bound.RelationToStream():
                 events = () if node.op is not bound.StreamKind.RSTREAM or node.ticks else node.events
                 instants = tuple(self._events(e) for e in events)
-                return dataclasses.replace(node, input=self.build(node.input), events=(), instants=instants)
-            case bound.Window():
-                source = self.build(node.input)
-                if id(node) in self._counting:
-                    source = self._ordered(node.input, source)
-                return dataclasses.replace(node, input=source)
+                source, is_ordered = self.build(node.input), id(node) in self._ordered
+                return dataclasses.replace(node, input=source, events=(), instants=instants, ordered=is_ordered)
             case _:
                 assert not node.expressions, f"no plan for {type(node).__name__}"
                 return node.over([self.build(child) for child in node.inputs])
-
-    def _ordered(self, key: Node, stream: Node) -> Node:
-        """The stream with its instants ordered (T3), for every reader of it from now on."""
-        if isinstance(key, bound.Stamped):
-            return stream.over([self._ordered(key.input, stream.inputs[0])])
-        self._built[id(key)] = ordered = stream.ordered_by_value()
-        return ordered
 
     def _events(self, node: Node) -> Node:
         """The instants at which a window or base relation changes, as written."""
