@@ -17,12 +17,12 @@ import numpy as np
 # isort: off
 # fmt: off
 from minidsms.kernels.grouped_slice import (
-    DONE, ENTER, FIRST, GONE, IDS, POOL_FULL, PUT_OUT, ROOM_FULL, TABLE_FULL, TOUCHED, Asked, Elements, Groups, Records,
-    Work, find_groups, give_back,
+    DONE, ENTER, FIRST, GONE, IDS, MISFIT, POOL_FULL, PUT_OUT, ROOM_FULL, TABLE_FULL, TOUCHED, Asked, Elements, Groups,
+    Records, Work, find_groups, give_back,
 )
 from minidsms.kernels.grouping import (
-    AVG, COUNT, EXTREME, FLAGS, ROWS, SHOWN, STAMP, STAR, SUM, TOP, Changed, SliceState, Spare, add, first_of, mean,
-    put_in, put_row, take_out, take_top, turned, turned_back,
+    AVG, COUNT, EXTREME, FLAGS, NODE_WORDS, ROWS, SHOWN, STAMP, STAR, SUM, TOP, Changed, SliceState, Spare, add,
+    first_of, mean, put_in, put_row, take_out, take_top, turned, turned_back,
 )
 from minidsms.machine_code import Float64s, Int8Table, Int64s, Int64Table, helper, int64, uint64
 from minidsms.machine_code.templates import template
@@ -37,6 +37,8 @@ KEYS: int = 1
 """Columns that groups are found by."""
 IS_GLOBAL: bool = False
 """The one group of a query without GROUP BY."""
+WORDS: int = 5
+"""Of a record."""
 
 _KIND, _ARGUMENT, _OFFSET, _LARGER, _FLOAT, _TIMES = range(6)
 
@@ -188,7 +190,7 @@ def _take_instants(
     return full
 
 
-@template("CALLS", "KEYS", "IS_GLOBAL", gain=0.2, compile_s=6.0)
+@template("CALLS", "KEYS", "IS_GLOBAL", "WORDS", gain=0.2, compile_s=6.0)
 def aggregate_form(
     elements: Elements,
     groups: Groups,
@@ -201,10 +203,18 @@ def aggregate_form(
     changed: Changed,
 ) -> int:
     """See `grouped_slice.aggregate_slice`."""
-    if not find_groups(elements, groups, asked.k, work, state):
+    # Behind this the widths of rows are constants to the compiler, which then multiplies no index by a variable.
+    if (
+        of_groups.records.shape[1] != WORDS
+        or of_groups.nodes.shape[1] != NODE_WORDS
+        or groups.keys.shape[1] != (KEYS + KEYS // 62 + 1 if KEYS > 0 else 0)
+        or changed.status.shape[0] != KEYS + len(CALLS)
+    ):
+        return MISFIT
+    if not find_groups(elements, groups, KEYS, work, state):
         return TABLE_FULL
     if state.step == ENTER:
-        full = _take_instants(elements, groups, of_groups, work, start, until, asked.k, state, changed)
+        full = _take_instants(elements, groups, of_groups, work, start, until, KEYS, state, changed)
         if full != DONE:
             return full
         state.step = PUT_OUT

@@ -48,7 +48,8 @@ from minidsms.machine_code import (
     word_at,
 )
 
-DONE, TABLE_FULL, POOL_FULL, ROOM_FULL, PAUSED = range(5)
+DONE, TABLE_FULL, POOL_FULL, ROOM_FULL, PAUSED, MISFIT = range(6)
+"""What a call returns. MISFIT: a form was given what it was not made for, and has done nothing."""
 GATHER, ACQUIRE, ENTER, EXTREMES, PUT_OUT = range(5)
 IDS, TOUCHED, GONE, FIRST, SCRATCH_ROWS = range(5)
 """Rows of `scratch`: the group of each element; room for `grouping.close_instants`; the groups of the elements that

@@ -45,7 +45,7 @@ SHOWN = 62
 
 _EXACT = 1 << 53
 """Whole numbers up to here are floats."""
-_KEY, _NUMBER, _BEFORE, _AFTER = range(4)
+_KEY, _NUMBER, _BEFORE, _AFTER, NODE_WORDS = range(5)
 _LOW = 0xFFFFFFFF
 _LARGEST = 0x7FFFFFFFFFFFFFFF
 

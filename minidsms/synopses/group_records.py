@@ -69,7 +69,7 @@ class GroupRecords:
         self.marks, self.stars = np.concatenate([stars, fallible]), len(stars)
         self._text = [self.words_at + j for j, c in enumerate(calls) if c.is_text]
         self.records: Int64Array = np.zeros((0, width), np.int64)
-        self.nodes: Int64Array = np.zeros((_FIRST_NODES, 4), np.int64)
+        self.nodes: Int64Array = np.zeros((_FIRST_NODES, kernels.NODE_WORDS), np.int64)
         self.pool = kernels.NodePool(used=1)
         self.instants = 0
 
@@ -120,7 +120,7 @@ class GroupRecords:
     def _packed(self, records: Int64Array, groups: Int64Array) -> Int64Array:
         """The nodes in use, one after the other; the records are changed to name them."""
         held = self.pool.held
-        packed = np.zeros((max(_FIRST_NODES, 1 << (2 * held + 1).bit_length()), 4), np.int64)
+        packed = np.zeros((max(_FIRST_NODES, 1 << (2 * held + 1).bit_length()), kernels.NODE_WORDS), np.int64)
         used = kernels.pack_nodes(records, groups, self._deques, self.nodes, packed)
         assert used == held + 1, "every node in use belongs to a group"
         return packed
@@ -137,7 +137,7 @@ class GroupRecords:
         records, nodes = arrays["records"], arrays["nodes"]
         self.records = np.zeros((max(capacity, len(records)), self.records.shape[1]), np.int64)
         self.records[: len(records)] = records
-        self.nodes = np.zeros((max(_FIRST_NODES, 1 << len(nodes).bit_length()), 4), np.int64)
+        self.nodes = np.zeros((max(_FIRST_NODES, 1 << len(nodes).bit_length()), kernels.NODE_WORDS), np.int64)
         self.nodes[: len(nodes)] = nodes
         self.pool = kernels.NodePool(0, len(nodes), len(nodes) - 1)
         self.instants = 0

@@ -93,7 +93,10 @@ class GroupSlices:
             return None
         from minidsms.kernels.grouped_form import aggregate_form
 
-        return aggregate_form.form(CALLS=self._records.constants, KEYS=self._k, IS_GLOBAL=is_global)
+        records = self._records
+        return aggregate_form.form(
+            CALLS=records.constants, KEYS=self._k, IS_GLOBAL=is_global, WORDS=records.records.shape[1]
+        )
 
     def take(
         self, batch: Batch, is_global: bool, start: int, until: int, kernel: Callable[..., int] | None = None
