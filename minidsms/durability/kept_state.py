@@ -47,13 +47,14 @@ from minidsms.values.types import MOST_DIGITS
 if TYPE_CHECKING:
     from minidsms.query import Query
 
-VERSION = 8
+VERSION = 9
 """Of the arrays: what they are called and what stands in them. In version 1 they were those of one synopsis, called as
 it calls them; in version 2 quantiles had none; in version 3 those of OVER on a stream were rows in order, and no
 code of a text was computed; in version 4 a plan had other operators in the place of lookup
 joins and of ISTREAM over NOW windows; in version 5 sums of DECIMAL and rows that look ahead were objects of Python in
 OVER on a stream; in version 6 plans of correlated subqueries had one more projection, and one more key; in version 7
-they had no expressions that are NULL where an operand fails.
+they had no expressions that are NULL where an operand fails; in version 8 MIN and MAX had deques by group in all
+windows.
 """
 _CODES_AT_ONCE = 1 << 16
 """Texts stand together by their codes: each so many, used or not."""

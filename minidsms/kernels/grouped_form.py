@@ -21,10 +21,11 @@ from minidsms.kernels.grouped_slice import (
     Records, Work, find_groups, give_back,
 )
 from minidsms.kernels.grouping import (
-    AVG, COUNT, EXTREME, FLAGS, NODE_WORDS, ROWS, SHOWN, STAMP, STAR, SUM, TOP, Changed, SliceState, Spare, add,
-    first_of, mean, put_in, put_row, take_out, take_top, turned, turned_back,
+    AVG, COUNT, EXTREME, FLAGS, LARGEST, NODE_WORDS, ROWS, SHOWN, STACKED, STAMP, STAR, SUM, TOP, Changed, SliceState,
+    Spare, add, first_of, least_of, mean, pop, push, put_in, put_row, rows_before, take_out, take_top, turn, turned,
+    turned_back,
 )
-from minidsms.machine_code import Float64s, Int8Table, Int64s, Int64Table, helper, int64, uint64
+from minidsms.machine_code import Float64s, Int8Table, Int32s, Int64s, Int64Table, helper, int64, uint64
 from minidsms.machine_code.templates import template
 # fmt: on
 # isort: on
@@ -44,13 +45,35 @@ _KIND, _ARGUMENT, _OFFSET, _LARGER, _FLOAT, _TIMES = range(6)
 
 
 @helper(inline=True)
-def _take(record: Int64s, i: int, values: Int64Table, weights: Int8Table, nodes: Int64Table, spare: Spare) -> Any:
-    """Take element i into the states of its group."""
+def _of_kind(kind: int, until: int) -> Any:
+    """How many of the first aggregates are of a kind."""
+    n = 0
+    for c in range(until):
+        n += CALLS[c][_KIND] == kind
+    return n
+
+
+@helper(inline=True)
+def _turn(records: Int64Table, ring: Int32s, stacks: Int64Table, oldest: int, following: int) -> Any:
+    """Turn the back stack over for all aggregates that have one."""
+    for c in range(len(CALLS)):
+        if CALLS[c][_KIND] == STACKED:
+            turn(records, CALLS[c][_OFFSET], ring, stacks, _of_kind(STACKED, c), oldest, following)
+
+
+@helper(inline=True)
+def _take(
+    record: Int64s, i: int, values: Int64Table, weights: Int8Table, nodes: Int64Table, spare: Spare, stacks: Int64Table,
+    row: int, comes: bool,
+) -> Any:  # fmt: skip
+    """Take element i into the states of its group. row: where its words are in the stacks."""
     for c in range(len(CALLS)):
         kind, argument, at = CALLS[c][_KIND], CALLS[c][_ARGUMENT], CALLS[c][_OFFSET]
         if kind == STAR:
             continue
         weight = int64(weights[argument, uint64(i)])
+        if kind == STACKED and comes and weight == 0:
+            stacks[row, _of_kind(STACKED, c)] = LARGEST
         if weight == 0:
             continue
         if kind <= AVG:
@@ -63,6 +86,13 @@ def _take(record: Int64s, i: int, values: Int64Table, weights: Int8Table, nodes:
         if kind == TOP:
             if weight > 0:
                 take_top(record, at, key)
+        elif kind == STACKED:
+            column = _of_kind(STACKED, c)
+            if weight > 0:
+                stacks[row, column] = key
+                push(record, at, key)
+            else:
+                pop(record, at, stacks[row, column])
         elif weight > 0:
             spare = put_in(record, at, key, nodes, spare)
         else:
@@ -98,6 +128,8 @@ def _result(record: Int64s, j: int, nodes: Int64Table, floats: Float64s) -> Any:
     key, told = record[at], int64(record[at + 1] > 0)
     if kind == EXTREME:
         key, told = first_of(record, at, nodes)
+    if kind == STACKED:
+        key, told = least_of(record, at)
     return turned_back(key, int64(CALLS[j][_LARGER]), int64(CALLS[j][_FLOAT])) if told > 0 else int64(0), told
 
 
@@ -127,7 +159,8 @@ def _take_instants(
     changed. An instant that fails puts out nothing. Returns DONE, or what is full.
     """
     ts, sign, keys = elements.ts, elements.sign, groups.keys
-    records, nodes, pool = of_groups
+    records, nodes, pool, stacks = of_groups
+    ring, ends = groups.ring, groups.ends
     values, weights = work.words[k:], work.weights
     floats = work.results[0].view(np.float64)
     ids, touched, dead, waiting = work.scratch[IDS], work.scratch[TOUCHED], work.scratch[GONE], work.scratch[FIRST]
@@ -136,6 +169,10 @@ def _take_instants(
     i, first, m, out, gone_groups, instant = state.at, state.first, state.closed, state.out, state.dead, state.instant
     resumes, full, nulls = state.resumes != 0, DONE, state.nulls != 0
     spare = Spare(pool.free, pool.used, pool.held)
+    oldest = following = front = 0
+    if _of_kind(STACKED, len(CALLS)) > 0:
+        oldest, following = rows_before(sign, i, ends)
+        front = ends[2]
     while resumes or (i < n and ts[uint64(i)] < until):
         if not resumes:
             instant += 1
@@ -143,7 +180,7 @@ def _take_instants(
         resumes = False
         now = ts[uint64(first)]
         while i < n and ts[uint64(i)] == now:
-            if spare.used + len(CALLS) > nodes_held:
+            if spare.used + _of_kind(EXTREME, len(CALLS)) > nodes_held:
                 full = POOL_FULL
                 break
             at = uint64(i)
@@ -153,7 +190,14 @@ def _take_instants(
             touched[uint64(m)] = int64(group)
             m += record[STAMP] != instant
             record[STAMP] = instant
-            spare = _take(record, i, values, weights, nodes, spare)
+            comes = sign[at] > 0
+            if _of_kind(STACKED, len(CALLS)) > 0 and not comes and oldest == front:
+                _turn(records, ring, stacks, oldest, following)
+                front = following
+            row = uint64((following if comes else oldest) & (len(ring) - 1))
+            spare = _take(record, i, values, weights, nodes, spare, stacks, row, comes)
+            following += comes
+            oldest += not comes
             i += 1
         if full == DONE and out + 2 * m > room:
             full = ROOM_FULL
@@ -187,6 +231,8 @@ def _take_instants(
     state.at, state.first, state.closed, state.out, state.dead, state.instant = i, first, m, out, gone_groups, instant
     state.resumes, state.nulls = full != DONE, nulls
     pool.free, pool.used, pool.held = spare
+    if _of_kind(STACKED, len(CALLS)) > 0:
+        ends[2] = front
     return full
 
 
@@ -207,6 +253,7 @@ def aggregate_form(
     if (
         of_groups.records.shape[1] != WORDS
         or of_groups.nodes.shape[1] != NODE_WORDS
+        or of_groups.stacks.shape[1] != _of_kind(STACKED, len(CALLS))
         or groups.keys.shape[1] != (KEYS + KEYS // 62 + 1 if KEYS > 0 else 0)
         or changed.status.shape[0] != KEYS + len(CALLS)
     ):

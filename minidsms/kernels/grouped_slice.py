@@ -23,6 +23,7 @@ from minidsms.kernels.addresses import VALID, VALUES, WIDTH
 from minidsms.kernels.gathering import gather
 from minidsms.kernels.grouping import (
     ROWS,
+    STACKED,
     Answered,
     Called,
     Changed,
@@ -30,6 +31,7 @@ from minidsms.kernels.grouping import (
     SliceState,
     close_instants,
     move_extremes,
+    move_stacks,
     move_sums,
 )
 from minidsms.kernels.key_table import acquire, acquire_pair, recall, release
@@ -71,8 +73,8 @@ class Elements(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """slots, keys, links, meta: of `kernels.key_table`.  ring, ends: of its `recall`; without a ring what leaves is
-    looked up.
+    """slots, keys, links, meta: of `kernels.key_table`.  ring, ends: of its `recall`, and behind these the end of the
+    front stack (`grouping.STACKED`); without a ring what leaves is looked up.
     """
 
     slots: Int32s
@@ -84,8 +86,9 @@ class Groups(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """k: key columns.  calls: of `grouping.move_sums` the first `sums`, of `move_extremes` the others.  marks: the
-    aggregates that are COUNT(*), `stars` of them, then those that may fail.  is_global: there are no keys.
+    """k: key columns.  calls: of `grouping.move_sums` the first `sums`, then those of `move_extremes`, then those of
+    `move_stacks`.  marks: the aggregates that are COUNT(*), `stars` of them, then those that may fail.  is_global:
+    there are no keys.
     """
 
     k: int
@@ -97,11 +100,14 @@ class Asked(NamedTuple):
 
 
 class Records(NamedTuple):
-    """The groups' states (`synopses.group_records`): a row of each group, and the nodes of its extremes in a pool."""
+    """The groups' states (`synopses.group_records`): a row of each group, the nodes of its extremes in a pool, and the
+    words of those that are STACKED.
+    """
 
     records: Int64Table
     nodes: Int64Table
     pool: NodePool
+    stacks: Int64Table
 
 
 class Work(NamedTuple):
@@ -265,7 +271,7 @@ def aggregate_slice(
     ts, sign = elements.ts, elements.sign
     k, calls, sums, marks, stars, is_global = asked
     keys = groups.keys
-    records, nodes, pool = of_groups
+    records, nodes, pool, stacks = of_groups
     words, scratch, weights, results, status = work.words, work.scratch, work.weights, work.results, work.status
     n = len(ts)
     if not find_groups(elements, groups, k, work, state):
@@ -275,17 +281,24 @@ def aggregate_slice(
         return PAUSED
     ids = scratch[IDS, :n]
     values = words[k:]
+    extremes = sums
+    while extremes < len(calls) and calls[extremes].kind != STACKED:
+        extremes += 1
     if state.step == ENTER:
         if sums > 0:
             move_sums(ids, calls[:sums], values, weights, records, results, results.view(np.float64), status)
         state.step = EXTREMES
         state.at = 0
     if state.step == EXTREMES:
-        if len(calls) > sums:
-            done = move_extremes(state.at, ids, calls[sums:], values, weights, records, nodes, pool, results, status)
+        if extremes > sums:
+            of_pool = calls[sums:extremes]
+            done = move_extremes(state.at, ids, of_pool, values, weights, records, nodes, pool, results, status)
             if done < n:
                 state.at = done
                 return POOL_FULL
+        if len(calls) > extremes:
+            ring, ends, stacked = groups.ring, groups.ends, calls[extremes:]
+            move_stacks(ids, sign, stacked, values, weights, records, ring, ends, stacks, results, status)
         state.step = PUT_OUT
         state.at = 0
     dead, touched = scratch[GONE], scratch[TOUCHED]

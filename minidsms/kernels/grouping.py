@@ -10,6 +10,11 @@ is put out at all. The states, by kind of aggregate:
             group, previous, next] for MIN and MAX when deletions come in the order of insertions. A value that comes
             strikes out those before it that it beats, for they leave earlier. Node 0 is nobody.
   TOP       [key, is there]: MIN and MAX when nothing is ever deleted
+  STACKED   [values, least key on the front stack, on the back stack]: MIN and MAX when the elements of all groups leave
+            in the order in which they came. Values come onto the back stack and leave the front one; where that is
+            empty the back one is turned over. All groups share both, which are the rows of `key_table.recall`'s ring:
+            `stacks` (2^m, s) has a word for each row and aggregate of this kind. On the back stack it is the key, on
+            the front one the least key of those of its group that leave later, so that no branch depends on values.
 STAR (COUNT(*)) is the number of rows; EXTERNAL has been computed elsewhere.
 `move_sums` and `move_extremes` take elements in and write what each aggregate would answer after each: results[i, j]
 (the word) and status[i, j], one of NULL, VALUE, FAILED. `close_instants` then takes, per instant and group, the answers
@@ -29,6 +34,7 @@ from minidsms.machine_code import (
     Float64Table,
     Int8s,
     Int8Table,
+    Int32s,
     Int64s,
     Int64Table,
     Record,
@@ -39,7 +45,7 @@ from minidsms.machine_code import (
     uint64,
 )
 
-STAR, COUNT, SUM, AVG, EXTREME, TOP, EXTERNAL = range(7)
+STAR, COUNT, SUM, AVG, EXTREME, TOP, STACKED, EXTERNAL = range(8)
 ROWS, STAMP, LAST, FLAGS = range(4)
 SHOWN = 62
 
@@ -47,7 +53,7 @@ _EXACT = 1 << 53
 """Whole numbers up to here are floats."""
 _KEY, _NUMBER, _BEFORE, _AFTER, NODE_WORDS = range(5)
 _LOW = 0xFFFFFFFF
-_LARGEST = 0x7FFFFFFFFFFFFFFF
+LARGEST = 0x7FFFFFFFFFFFFFFF
 
 
 class Called(Record):
@@ -162,14 +168,14 @@ def turned(word: int, is_largest: int, is_float: int) -> Any:
     """A value as a key of which the least is the extreme: bits of negative floats run backwards, ~x turns the order of
     int64 round.
     """
-    return word ^ ((word >> 63) & (_LARGEST * is_float)) ^ -is_largest
+    return word ^ ((word >> 63) & (LARGEST * is_float)) ^ -is_largest
 
 
 @helper(inline=True)
 def turned_back(key: int, is_largest: int, is_float: int) -> Any:
     """The value of a key."""
     word = key ^ -is_largest
-    return word ^ ((word >> 63) & (_LARGEST * is_float))
+    return word ^ ((word >> 63) & (LARGEST * is_float))
 
 
 @helper(inline=True)
@@ -250,6 +256,46 @@ def first_of(record: Int64s, at: int, nodes: Int64Table) -> Any:
     """The extreme of the deque at record[at], and whether there is one."""
     front = record[at] & _LOW
     return nodes[uint64(front), _KEY], int64(front > 0)
+
+
+@helper(inline=True)
+def push(record: Int64s, at: int, key: int) -> Any:
+    """A value comes onto the back stack of a STACKED at record[at]."""
+    values = record[at]
+    record[at] = values + 1
+    record[at + 1] = record[at + 1] if values > 0 else int64(LARGEST)
+    record[at + 2] = min(record[at + 2], key) if values > 0 else key
+
+
+@helper(inline=True)
+def pop(record: Int64s, at: int, rest: int) -> Any:
+    """The oldest value leaves the front stack of a STACKED at record[at]. rest: its word in `stacks`."""
+    values = record[at] - 1
+    record[at] = values
+    record[at + 1] = rest if values > 0 else int64(0)
+    record[at + 2] = record[at + 2] if values > 0 else int64(0)
+
+
+@helper(inline=True)
+def least_of(record: Int64s, at: int) -> Any:
+    """The extreme of a STACKED at record[at], and whether there is one."""
+    return min(record[at + 1], record[at + 2]), int64(record[at] > 0)
+
+
+@helper(typed=True)
+def turn(
+    records: Int64Table, at: int, ring: Int32s, stacks: Int64Table, column: int, oldest: int, following: int
+) -> None:
+    """Turn the back stack of a STACKED at record[at] over: the rows from `oldest` to before `following`. O(rows)."""
+    mask = len(ring) - 1
+    for row in range(oldest, following):
+        record = records[uint64(ring[uint64(row & mask)])]
+        record[at + 1] = record[at + 2] = int64(LARGEST) if record[at] > 0 else int64(0)
+    for row in range(following - 1, oldest - 1, -1):
+        record = records[uint64(ring[uint64(row & mask)])]
+        key, rest = stacks[uint64(row & mask), column], record[at + 1]
+        stacks[uint64(row & mask), column] = rest
+        record[at + 1] = min(rest, key)
 
 
 # -------------------------------------------------------------------------------------------------- taking values in
@@ -335,6 +381,58 @@ def move_extremes(
     return done
 
 
+@helper(inline=True)
+def rows_before(sign: Int8s, i: int, ends: Int64s) -> Any:
+    """The ends (oldest, following) of the rows present before element i, given those behind the last element."""
+    come = 0
+    for j in range(i, len(sign)):
+        come += sign[j] > 0
+    return ends[0] - (len(sign) - i - come), ends[1] - come
+
+
+@helper(typed=True)
+def move_stacks(
+    ids: Int64s,
+    sign: Int8s,
+    calls: Rows[Called],
+    values: Int64Table,
+    weights: Int8Table,
+    records: Int64Table,
+    ring: Int32s,
+    ends: Int64s,
+    stacks: Int64Table,
+    results: Int64Table,
+    status: Int8Table,
+) -> None:
+    """MIN and MAX that are STACKED. ends: the oldest and the following row of the ring behind the last element, and
+    where the front stack ends.
+    """
+    mask, turned_until = len(ring) - 1, ends[2]
+    for c in range(calls.shape[0]):
+        at, j, is_largest, is_float = calls[c].offset, calls[c].place, calls[c].is_largest, calls[c].is_float
+        oldest, following = rows_before(sign, 0, ends)
+        turned_until = ends[2]
+        for i in range(ids.shape[0]):
+            record, weight = records[ids[i]], weights[calls[c].argument, i]
+            if sign[i] > 0:
+                key = turned(values[calls[c].argument, i], is_largest, is_float)
+                stacks[following & mask, c] = key if weight > 0 else LARGEST
+                if weight > 0:
+                    push(record, at, key)
+                following += 1
+            else:
+                if oldest == turned_until:
+                    turn(records, at, ring, stacks, c, oldest, following)
+                    turned_until = following
+                if weight < 0:
+                    pop(record, at, stacks[oldest & mask, c])
+                oldest += 1
+            key, told = least_of(record, at)
+            results[i, j] = turned_back(key, is_largest, is_float) if told else 0
+            status[i, j] = told
+    ends[2] = turned_until
+
+
 # -------------------------------------------------------------------------------------------- the rows of an instant
 
 
@@ -387,15 +485,16 @@ def put_row(
     """
     at = uint64(out)
     changed.ts[at], changed.sign[at] = now, sign
-    words, is_whole = FLAGS + 1 + (results >> 5), True
+    words, lacking = FLAGS + 1 + (results >> 5), int64(0)
     for c in range(keys):
         changed.words[c, at] = key[c]
     for c in range(1 + keys // 62 if keys > 0 else 0):
-        is_whole = is_whole and key[keys + c] == 0
+        lacking |= key[keys + c]
     for j in range(results):
         changed.words[keys + j, at] = record[words + j]
-        is_whole = is_whole and record[FLAGS + (j >> 5)] >> (j & 31) & 1 == 1
-    if nulls or (is_shown and not is_whole):
+    for c in range((results + 31) >> 5):
+        lacking |= ~record[FLAGS + c] & ((int64(1) << min(results - 32 * c, 32)) - 1)
+    if nulls or (is_shown and lacking != 0):
         _note_status(changed, out, keys, key, record[FLAGS:], not nulls)
         nulls = True
     return nulls

@@ -85,8 +85,8 @@ _EXTREMES = ("min", "max", "first", "last", "arg_min", "arg_max")
 _SAME_IF_DISTINCT = ("min", "max", "first", "last", "bit_and", "bit_or")
 
 
-def kind_of(spec: AggregateSpec, is_fifo: bool, is_append_only: bool) -> int:
-    """How the records keep an aggregate; EXTERNAL where a state of its own does."""
+def kind_of(spec: AggregateSpec, is_fifo: bool, is_append_only: bool, has_ring: bool = False) -> int:
+    """How the records keep an aggregate; EXTERNAL where a state of its own does. has_ring: there is one of all rows."""
     if spec.objects is not None:
         return grouping.EXTERNAL
     if spec.arg is None:
@@ -99,7 +99,7 @@ def kind_of(spec: AggregateSpec, is_fifo: bool, is_append_only: bool) -> int:
         case "avg" if spec.arg_type is not Type.FLOAT:
             return grouping.AVG
         case "min" | "max" if not spec.arg_type.is_ranked and (is_fifo or is_append_only):
-            return grouping.TOP if is_append_only else grouping.EXTREME
+            return grouping.TOP if is_append_only else grouping.STACKED if has_ring else grouping.EXTREME
     return grouping.EXTERNAL
 
 
@@ -165,8 +165,9 @@ class GroupStates:
         text = [i for i, t in enumerate(key_types) if t.is_coded]
         self.table = KeyTable(words_width(len(key_types)), text) if key_types else None
         # Where nothing is deleted nothing is taken back.
-        self.arrivals = ArrivalRing() if key_types and is_fifo and not is_append_only else None
-        kinds = [kind_of(c, are_fifo, is_append_only) for c in calls]
+        has_ring = bool(key_types) and is_fifo and not is_append_only
+        kinds = [kind_of(c, are_fifo, is_append_only, has_ring) for c in calls]
+        self.arrivals = ArrivalRing(kinds.count(grouping.STACKED)) if has_ring else None
         self.is_plain = grouping.EXTERNAL not in kinds and not any(is_distinct(c) for c in calls)
         """All states stand in the records."""
         self.arguments: dict[tuple[int, bool], int] = {}
@@ -285,11 +286,19 @@ class GroupStates:
         if self.table is not None:
             self.table.restore({"keys": arrays["keys"]})
         if self.arrivals is not None:
+            if "stacks" not in arrays:
+                self.keep_deques()
             self.arrivals.restore(arrays)
         for name, state in self.states():
             prefix = f"{name}."
             own = {key[len(prefix) :]: array for key, array in arrays.items() if key.startswith(prefix)}
             state.restore(own, self.capacity)
+
+    def keep_deques(self) -> None:
+        """Have MIN and MAX as they were up to version 8 of `durability.kept_state`, before any element has come."""
+        if self.arrivals is not None:
+            self.records.keep_deques()
+            self.arrivals.stacks = np.zeros((len(self.arrivals.stacks), 0), np.int64)
 
     def live_codes(self) -> Iterable[Int64Array]:
         """The TEXT codes held."""

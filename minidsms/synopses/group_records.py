@@ -16,7 +16,7 @@ from minidsms.elements import AnyArray, BoolArray, Int64Array
 from minidsms.kernels import grouping as kernels
 from minidsms.machine_code import rows_of
 
-_WORDS = {kernels.COUNT: 1, kernels.SUM: 3, kernels.AVG: 3, kernels.EXTREME: 3, kernels.TOP: 2}
+_WORDS = {kernels.COUNT: 1, kernels.SUM: 3, kernels.AVG: 3, kernels.EXTREME: 3, kernels.TOP: 2, kernels.STACKED: 3}
 _FIRST_NODES = 64
 _WORTH_SHRINKING = 2048
 
@@ -65,7 +65,9 @@ class GroupRecords:
         self.constants = tuple(
             (c.kind, c.argument, offset, c.is_largest, c.is_float, c.times) for c, offset in zip(calls, offsets)
         )
-        self.calls, self.sums = table[np.concatenate([sums, extremes])], len(sums)
+        stacked = np.flatnonzero(kinds == kernels.STACKED)
+        self.stacks = len(stacked)
+        self.calls, self.sums = table[np.concatenate([sums, extremes, stacked])], len(sums)
         self.marks, self.stars = np.concatenate([stars, fallible]), len(stars)
         self._text = [self.words_at + j for j, c in enumerate(calls) if c.is_text]
         self.records: Int64Array = np.zeros((0, width), np.int64)
@@ -90,6 +92,15 @@ class GroupRecords:
     def shown(self) -> Int64Array:
         """The groups that are put out at present."""
         return np.flatnonzero(self.records[:, kernels.FLAGS] >> kernels.SHOWN & 1)
+
+    def keep_deques(self) -> None:
+        """Let what is STACKED be an EXTREME from now on, before any element has come."""
+        now = {kernels.STACKED: kernels.EXTREME}
+        self.constants = tuple((now.get(call[0], call[0]), *call[1:]) for call in self.constants)
+        stacked = self.calls["kind"] == kernels.STACKED
+        self._deques = np.concatenate([self._deques, self.calls["offset"][stacked]])
+        self.calls["kind"][stacked] = kernels.EXTREME
+        self.stacks = 0
 
     def result(self, j: int, groups: Int64Array) -> tuple[Int64Array, BoolArray]:
         """What aggregate j put out last for these groups: words, and which are not NULL."""

@@ -19,7 +19,7 @@ from minidsms.machine_code.templates import Form
 from minidsms.synopses.changed_rows import ChangedRows, Rows
 from minidsms.synopses.group_records import GroupRecords
 from minidsms.synopses.group_state import ROOM_BYTES, Argument, Run, contiguous_words, take_freely
-from minidsms.synopses.key_table import NO_ARRIVALS, ArrivalRing, KeyTable
+from minidsms.synopses.key_table import NO_ARRIVALS, NO_STACKS, ArrivalRing, KeyTable
 from minidsms.synopses.stream_store import StreamStore
 
 _LEAST_ROOM = 16
@@ -113,6 +113,7 @@ class GroupSlices:
         # Plain tuples in the places of the kernel's bundles: making a NamedTuple takes as long as taking an element in.
         elements = ts, sign, *self._places(batch)
         present = NO_ARRIVALS if arrivals is None else arrivals.parts(n)
+        stacks = NO_STACKS if arrivals is None else arrivals.stacks
         out = self._rows_out
         rows: list[Rows] = []
         if 2 * n > out.fitting:
@@ -122,7 +123,7 @@ class GroupSlices:
         work = self._work
         while True:
             groups = *(_NO_TABLE if table is None else table.parts), *present
-            held = records.records, records.nodes, records.pool
+            held = records.records, records.nodes, records.pool, stacks
             status = run(elements, groups, asked, held, work, start, until, state, out.changed)
             if status == kernels.DONE:
                 break

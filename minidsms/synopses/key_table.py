@@ -20,6 +20,8 @@ _FIRST_CAPACITY = 64
 _WORTH_SHRINKING = 4096
 NO_ARRIVALS: tuple[npt.NDArray[np.int32], Int64Array] = np.zeros(0, np.int32), np.zeros(0, np.int64)
 """In place of `ArrivalRing.parts` where what leaves is looked up."""
+NO_STACKS: Int64Array = np.zeros((0, 0), np.int64)
+"""In place of its `stacks`."""
 
 
 class KeyTable:
@@ -168,12 +170,16 @@ class KeyTable:
 class ArrivalRing:
     """The ids of the rows present in the order of their arrival, for inputs that delete in the order of insertion.
 
+    stacks: words of each row, for aggregates that are `grouping.STACKED`.
+
     Invariant: the k-th deletion takes back the k-th insertion, so a row that leaves need not be looked up.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, stacks: int = 0) -> None:
         self._ring = np.zeros(_FIRST_CAPACITY, np.int32)
-        self._ends: Int64Array = np.zeros(2, np.int64)
+        self.stacks: Int64Array = np.zeros((_FIRST_CAPACITY, stacks), np.int64)
+        self._ends: Int64Array = np.zeros(3, np.int64)
+        """The oldest row, the next one, and the end of the front stack."""
 
     def __len__(self) -> int:
         return int(self._ends[1] - self._ends[0])
@@ -181,7 +187,7 @@ class ArrivalRing:
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays held."""
-        return self._ring.nbytes
+        return self._ring.nbytes + self.stacks.nbytes
 
     def recall(self, sign: Int8Array, arrived: Int64Array) -> Int64Array:
         """The ids of elements with these signs (never 0), given those of the insertions among them."""
@@ -192,7 +198,7 @@ class ArrivalRing:
 
     def parts(self, n: int) -> tuple[npt.NDArray[np.int32], Int64Array]:
         """(ring, ends), as the kernels take them, with room for n more."""
-        oldest, following = self._ends.tolist()
+        oldest, following, _ = self._ends.tolist()
         size, needed = len(self._ring), following - oldest + n
         if needed > size or (size > _WORTH_SHRINKING and needed * 8 < size):
             self._load(self._held(), needed)
@@ -204,22 +210,35 @@ class ArrivalRing:
         places[kept] = np.arange(len(kept), dtype=np.int32)
         self._load(places[self._held()], len(self))
 
+    def _places(self) -> Int64Array:
+        places: Int64Array = np.arange(self._ends[0], self._ends[1]) & (len(self._ring) - 1)
+        return places
+
     def _held(self) -> npt.NDArray[np.int32]:
-        held: npt.NDArray[np.int32] = self._ring[np.arange(self._ends[0], self._ends[1]) & (len(self._ring) - 1)]
+        held: npt.NDArray[np.int32] = self._ring[self._places()]
         return held
 
     def _load(self, held: npt.NDArray[np.int32], needed: int) -> None:
-        self._ring = np.zeros(max(_FIRST_CAPACITY, 1 << (needed - 1).bit_length() if needed else 0), np.int32)
-        self._ring[: len(held)] = held
-        self._ends[:] = (0, len(held))
+        stacks, front = self.stacks[self._places()], max(0, self._ends[2] - self._ends[0])
+        size = max(_FIRST_CAPACITY, 1 << (needed - 1).bit_length() if needed else 0)
+        self._ring, self.stacks = np.zeros(size, np.int32), np.zeros((size, stacks.shape[1]), np.int64)
+        self._ring[: len(held)], self.stacks[: len(stacks)] = held, stacks
+        self._ends[:] = (0, len(held), front)
 
     def arrays(self, live: Int64Array) -> dict[str, AnyArray]:
         """The state, with rows numbered as in live."""
         places = np.zeros(int(live.max()) + 1 if len(live) else 1, np.int32)
         places[live] = np.arange(len(live), dtype=np.int32)
-        return {"arrivals": places[self._held()]}
+        arrays: dict[str, AnyArray] = {"arrivals": places[self._held()]}
+        if self.stacks.shape[1] > 0:
+            arrays |= {"stacks": self.stacks[self._places()], "front": self._ends[2:] - self._ends[0]}
+        return arrays
 
     def restore(self, arrays: Mapping[str, AnyArray]) -> None:
         """Take a state back."""
         held = arrays["arrivals"].astype(np.int32)
+        self._ends[:] = 0
         self._load(held, len(held))
+        if "stacks" in arrays:
+            self.stacks[: len(held)] = arrays["stacks"]
+            self._ends[2] = arrays["front"][0]

@@ -1,4 +1,4 @@
-"""The deque of a MIN or MAX against all the values it stands for; what it does not hold is free."""
+"""The deque of a MIN or MAX, and stacks, against all the values they stand for; what a deque does not hold is free."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from minidsms.elements import Int64Array
-from minidsms.kernels.grouping import Spare, first_of, put_in, take_out
+from minidsms.kernels.grouping import LARGEST, Spare, first_of, least_of, pop, push, put_in, take_out, turn
 
 _BEFORE, _AFTER = 2, 3
 
@@ -49,3 +49,33 @@ def test_deques_of_groups_share_a_pool_of_which_no_node_is_lost(seed: int) -> No
             held += chain
         assert len(held) == spare.held
         assert sorted([*held, *nodes_of(spare.free, nodes)]) == list(range(1, spare.used))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_rows_of_all_groups_leave_by_the_same_stacks(seed: int) -> None:
+    rng = random.Random(seed)
+    groups, different, trend = rng.choice((1, 3)), rng.choice((1, 3, 100)), rng.choice((-1, 0, 1))
+    records, ring, stacks = np.zeros((groups, 4), np.int64), np.zeros(64, np.int32), np.zeros((64, 2), np.int64)
+    present = deque[tuple[int, int | None]]()
+    oldest = following = front = 0
+    for step in range(400):
+        if present and (len(present) == len(ring) or rng.random() < 0.48):
+            if oldest == front:
+                turn(records, 1, ring, stacks, 1, oldest, following)
+                front = following
+            group, value = present.popleft()
+            if value is not None:
+                pop(records[group], 1, stacks[oldest % 64, 1])
+            oldest += 1
+        else:
+            group, value = rng.randrange(groups), rng.choice((None, rng.randrange(different) + trend * step, LARGEST))
+            present.append((group, value))
+            ring[following % 64], stacks[following % 64, 1] = group, LARGEST if value is None else value
+            if value is not None:
+                push(records[group], 1, value)
+            following += 1
+        for group, record in enumerate(records):
+            values = [value for of, value in present if of == group and value is not None]
+            key, is_there = least_of(record, 1)
+            assert (key if is_there else None) == min(values, default=None)
+            assert values or not record.any(), "a group without values is all zeros"

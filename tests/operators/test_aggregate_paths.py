@@ -53,6 +53,22 @@ def test_a_restored_aggregate_goes_on_as_the_first_one_would(fifo: bool) -> None
     assert feed(second, [items[at:]]) == feed(first, [items[at:]])
 
 
+@pytest.mark.parametrize("until", [0, 7, 30, 70])
+def test_a_state_of_deques_is_gone_on_with_where_there_are_stacks_now(until: int) -> None:
+    items = random_window(some_rows(6, 120), 6, size=9)
+    first, second, third = (Aggregate(queue(SCHEMA), [0], CALLS, input_fifo=True, texts=Texts()) for _ in range(3))
+    assert first.groups.records.stacks > 1 and first.groups.arrivals is not None
+    first.groups.keep_deques()
+    at, end = (sum(1 for e in items if e[0] <= ts) for ts in (until, until + 20))
+    out = run_in_order(first, [items[:at]], until=until)
+    second.groups.restore(first.groups.arrays())
+    assert "stacks" not in second.groups.arrays()
+    out += run_in_order(second, [items[at:end]], until=until + 20)
+    third.groups.restore(second.groups.arrays())
+    assert third.groups.records.stacks == 0
+    check(out + run_in_order(third, [items[end:]]), expected_states(items, [0], CALLS), 1)
+
+
 def test_the_present_rows_are_the_balance_of_all_changes() -> None:
     from minidsms.answers.present_rows import PresentRows
 
