@@ -51,6 +51,7 @@ class FormRows:
         self._shown: Shown | None = None
         self._source: Source | None = None
         self._masked: Sequence[bool] = ()
+        self._sign = np.ones(0, np.int8)
         self._small: Room | None = None
         self.room: Room | None = None
         self._is_block = False
@@ -135,7 +136,9 @@ class FormRows:
         else:
             words = np.empty((1 + width, rows), np.int64)
         valid = np.empty(width * rows, np.bool_) if True in self._masked else _NO_VALID
-        return Room(words, valid, np.ones(rows, np.int8))
+        if len(self._sign) < rows:
+            self._sign = np.ones(rows, np.int8)
+        return Room(words, valid, self._sign[:rows])
 
     def _batch(self, room: Room, first: int, end: int) -> Batch:
         """The rows [first, end); a copy where there is much more room that nobody uses, or others are to come there."""

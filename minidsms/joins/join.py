@@ -399,6 +399,8 @@ class Join(Operator):
         began = perf_counter_ns() if is_tried else 0
         at_once = 1 if ways == 1 else max(1, min(ways, _elements(part) // LEAST_ELEMENTS))
         self._take(part, at_once)
+        if waits and self.form is None and self.compilation is not None:
+            self.compilation.between(self.counters.elements_in - waits, self.progress)
         code, by_form = self._code(), self._by_form
         if code is not None and by_form is not None:
             rows: Iterable[Batch]
@@ -417,8 +419,6 @@ class Join(Operator):
                     yield accepted
                 if self.failure is not None:
                     return
-            if waits and self.compilation is not None:
-                self.compilation.between(self.counters.elements_in - waits, self.progress)
         if self._watch is not None:
             self._watch.joined(part, 0 if at_once == 1 or by_form is None else by_form.beside_ns)
 

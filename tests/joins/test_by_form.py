@@ -13,6 +13,7 @@ import pytest
 
 import minidsms
 from minidsms.joins import answer, by_form, form_rows
+from minidsms.joins.by_pipelines import ByPipelines
 from minidsms.joins.join import Join
 from minidsms.process import large_pages
 from minidsms.query import Change
@@ -295,6 +296,22 @@ def test_large_windows_have_the_same_rows_in_rings_that_hold_no_more(threads: in
     (expected, masks), (rows, masks_of_form) = answer("off"), answer("at once")
     assert len(rows) > 30_000 and rows.equals(expected)
     assert masks == [32_767, 32_767] and (masks_of_form == masks or threads == 2)
+
+
+def test_the_first_slice_is_joined_by_a_form_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(compilation: str) -> list[Change]:
+        with minidsms.connect(compilation=compilation) as db:
+            for declaration in STREAMS[:2]:
+                db.execute(declaration)
+            query = db.query(f"SELECT ISTREAM({SHOWN[1]}) FROM R [RANGE 3], S [RANGE 9000] WHERE R.k = S.k")
+            rows = [(i % 30_011, i % 2 == 0, "x", 0.5) for i in range(40_000)]
+            for name in "RS":
+                db.push(name, rows, ts=range(40_000))
+            return query.fetch()
+
+    expected = answer("off")
+    monkeypatch.setattr(ByPipelines, "run", lambda pipelines: pytest.fail("the generic kernel has run"))
+    assert answer("at once") == expected != []
 
 
 def test_a_join_whose_answer_does_not_tell_keys_has_no_form() -> None:
