@@ -360,10 +360,12 @@ def _go_on(given: Given, turns: Any, slots: Any, numbers: Any, slot: int, now: N
 
 @helper(inline=True)
 def _prefetch(given: Given, slot: int) -> None:
-    """Send for what the step is going to be asked for by the slots behind this one."""
+    """Send for what the slots behind this one are going to ask the step for, and for the heads of their own buckets."""
     nodes, heads, key, side = given.nodes, given.heads, given.keys[PROBED], given.sides[TARGET]
     asking, own = given.sides[SOURCE_INPUT], given.keys[SOURCE_KEY]
-    prefetch(heads, uint64(key.heads + bucket(nodes[_node(asking, own, slot + _SOON)], key.shift)))
+    soon = nodes[_node(asking, own, slot + _SOON)]
+    prefetch(heads, uint64(key.heads + bucket(soon, key.shift)))
+    prefetch(heads, uint64(own.heads + bucket(soon, own.shift)))
     if side.mask >= _MANY:
         tag = nodes[_node(asking, own, slot + _NEXT)]
         prefetch(nodes, _node(side, key, int64(heads[uint64(key.heads + bucket(tag, key.shift))])))
@@ -443,9 +445,6 @@ def _linked_all(given: Given, slot: int, is_linked: bool) -> None:
 def _link_one(given: Given, slot: int, is_linked: bool) -> None:
     nodes, heads, key = given.nodes, given.heads, given.keys[LINKED_KEY]
     node = _node(given.sides[INPUT], key, slot)
-    if len(KEYS) == 2 and not DELETES:
-        soon = _node(given.sides[INPUT], key, slot + _SOON)
-        prefetch(heads, uint64(key.heads + bucket(nodes[soon], key.shift)))
     if is_linked:
         head = uint64(key.heads + bucket(nodes[node], key.shift))
         set_link(nodes, node, slot - int64(heads[head]))

@@ -85,6 +85,12 @@ def words_taken(store: Stored, of: KeysOfInput, lo: int, hi: int) -> Any:
     for p in range(len(columns)):
         base, column = keys[columns[p, 0]].nodes, columns[p, 1]
         values, valid, is_word = places[column, VALUES], places[column, VALID], places[column, WIDTH] == 8
+        if is_word and valid == 0:
+            for slot in range(lo, hi):
+                k = 2 * (slot & mask)
+                nodes[uint64(base + k)] = word_at(values, upper_half(nodes, rows + k) & store_mask)
+                set_link(nodes, base + k, WAITING)
+            continue
         for slot in range(lo, hi):
             k = 2 * (slot & mask)
             at = upper_half(nodes, rows + k) & store_mask
