@@ -109,8 +109,11 @@ class Answer:
     def rows(self, found: int) -> Batch:
         """The rows of the first tuples found."""
         slots, ts, sign = self.output
-        signs = (sign if self.state.deleted > 0 else None) if self.netted else signs_of(sign, found)
-        self.state.deleted = 0
+        signs = None
+        if not self.netted:
+            signs = signs_of(sign, found)
+        elif self.state.deleted:
+            signs, self.state.deleted = sign, 0
         return self._shown.rows(slots, ts, signs, found)
 
     def whole(self, found: int) -> Batch:

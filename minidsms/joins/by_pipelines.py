@@ -93,7 +93,8 @@ class ByPipelines:
 
     def run(self) -> Iterator[int]:
         """Join what waits in the index; see `Answer.fill`."""
-        self.rows.look()
+        if self._routes:
+            self.rows.look()
         answer = self._answer
         if not answer.of_streams or not answer.netted or self._has_bits:
             return answer.fill(self._changes)

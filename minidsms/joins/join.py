@@ -359,7 +359,8 @@ class Join(Operator):
             if self.failure is not None:
                 return
         if self._by_form is not None:
-            yield from self._by_form.flush()
+            if self.form is not None:
+                yield from self._by_form.flush()
             self._by_form.joined(self.counters.elements_in, self.counters.elements_out)
         if self.spec.ranges is not None:
             self.index.expire(until, has_joined)
@@ -401,7 +402,8 @@ class Join(Operator):
         self._take(part, at_once)
         if waits and self.form is None and self.compilation is not None:
             self.compilation.between(self.counters.elements_in - waits, self.progress)
-        code, by_form = self._code(), self._by_form
+        form, by_form = self.form, self._by_form
+        code = None if form is None or form is not self.fitting() else form.code()
         if code is not None and by_form is not None:
             rows: Iterable[Batch]
             rows = by_form.run(code, waits) if at_once == 1 else by_form.run_side_by_side(code, part, at_once)
@@ -410,8 +412,8 @@ class Join(Operator):
                 self._dividing.took(ways > 1, (perf_counter_ns() - began) / _elements(part))
             yield from rows
         else:
-            self.form = None
-            if by_form is not None:
+            if form is not None and by_form is not None:
+                self.form = None
                 yield from by_form.flush()
             for found in self._program.run():
                 accepted = self._rows(found)
@@ -429,11 +431,6 @@ class Join(Operator):
             self.index.admit(part)
         else:
             self.index.arrive(part)
-
-    def _code(self) -> Callable[..., Any] | None:
-        """The compiled form that is to run, if it fits the plan of now."""
-        form = self.form
-        return None if form is None or form is not self.fitting() else form.code()
 
     def _ways(self, elements: int) -> tuple[int, bool]:
         """Among how many threads the parts of so many elements are divided, and whether it is to be seen what that

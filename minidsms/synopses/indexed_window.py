@@ -162,14 +162,9 @@ class IndexedWindow:
         """Where these columns of its rows stand; the same object as long as they do."""
         assert self._store is not None
         asked = self._asked
-        if asked.columns is not columns or not self.still_has(asked):
+        if asked.columns is not columns or not self.stands_at(asked):
             asked = self._asked = Asked.of(columns, self._columns, *self._store.places(), self.schema)
         return asked
-
-    def still_has(self, asked: Asked) -> bool:
-        """What was asked for stands where it did."""
-        store = self._store
-        return store is not None and asked.places is store.table and asked.columns_of is self._columns
 
     def sources(self, columns: Sequence[int]) -> tuple[Asked | None, Int64Array]:
         """By what `stands_at` knows that these columns still stand where they do, and that, for `gather_tuples`."""
@@ -181,9 +176,12 @@ class IndexedWindow:
         sources[:, :PLACE_WORDS], sources[:, OF_MASK] = asked.places[asked.numbers], asked.mask
         return asked, sources
 
-    def stands_at(self, mark: Any) -> bool:
-        """See `sources`."""
-        return mark is not None and self.still_has(mark)
+    def stands_at(self, mark: Asked | None) -> bool:
+        """What was asked for stands where it did; see `sources`."""
+        store = self._store
+        return (
+            mark is not None and store is not None and mark.places is store.table and mark.columns_of is self._columns
+        )
 
     @property
     def lowest(self) -> int:
@@ -242,18 +240,20 @@ class IndexedWindow:
 
     def arriving(self, batch: Batch) -> tuple[Int64Array, Int64Array]:
         """The numbers and the instants of a stream's elements, which may `enter` then."""
-        seq: Int64Array | None
-        if self._may_refer(batch):
-            seq = np.array([batch.first_seq], np.int64) if batch.is_run else batch.seq
-        else:
+        if not self._may_refer(batch):
             seq = self._copied(batch)
+        elif batch.is_run:
+            seq = np.array((batch.first_seq,), np.int64)
+        else:
+            assert batch.seq is not None
+            seq = normal(batch.seq)
         store = self._store
-        assert seq is not None and store is not None
+        assert store is not None
         if store.table is None or store.table is not self._placed:
             self.place()
         if self._words is None:
             self._words = self._tell_words_apart()
-        return normal(seq), normal(batch.ts)
+        return seq, normal(batch.ts)
 
     @property
     def enters_in_ranges(self) -> bool:
@@ -390,18 +390,18 @@ class IndexedWindow:
 
     def settle(self) -> None:
         """Claim of the store what is held. An empty window claims nothing: what is still to come, others claim."""
-        if self._reader is None or self._store is None:
+        reader, store, line = self._reader, self._store, self.figures
+        if reader is None or store is None:
             return
-        line = self.figures
-        lo = line.lo
-        if lo == line.hi:
-            self._reader.lo, self._settled = self._store.head, -1
+        lo, hi, head = line.lo, line.hi, store.head
+        if lo == hi:
+            reader.lo, self._settled = head, -1
         elif lo != self._settled:
-            head, at = self._store.head, line.nodes + 1 + 2 * (lo & line.mask)
-            self._reader.lo, self._settled = head - ((head - (self._index.nodes.item(at) >> 32)) & _NUMBER_BITS), lo
+            at = line.nodes + 1 + 2 * (lo & line.mask)
+            reader.lo, self._settled = head - ((head - (self._index.nodes.item(at) >> 32)) & _NUMBER_BITS), lo
         if self._is_own:
-            self._store.free()
-        elif self._store.head - self._reader.lo > max(_LEAST_SPAN, _FEW * (line.hi - lo)) and lo < line.hi:
+            store.free()
+        elif head - reader.lo > _LEAST_SPAN and head - reader.lo > _FEW * (hi - lo) > 0:
             self._stand_apart()
 
     def release(self) -> None:
