@@ -66,6 +66,7 @@ class ByForm:
         self._spec = spec
         self._graph = graph
         self._index = index
+        self._windows = cast("list[IndexedWindow]", index.windows)
         self._state = state
         self._deletes = spec.shown is None
         self._nets = set(spec.shown or ()) == set(range(len(spec.columns)))
@@ -84,10 +85,6 @@ class ByForm:
         self._pays = True
         self._seen = (0, 0)
         self._shown = Shown(np.zeros((0, SOURCE_WORDS), np.int64), ())
-
-    @property
-    def _windows(self) -> list[IndexedWindow]:
-        return cast("list[IndexedWindow]", self._index.windows)
 
     @staticmethod
     def suits(spec: JoinSpec, graph: JoinGraph, index: WindowIndex) -> bool:

@@ -64,17 +64,18 @@ class FormRows:
 
         waits: elements of the slice that are still to come into the windows.
         """
-        yield from self.make_ready(shown, _waiting(windows) + waits)
+        waiting = _waiting(windows)
+        yield from self.make_ready(shown, waiting + waits)
         status, doubled = -1, 1
         while status != DONE:
-            before = _waiting(windows)
             room = self.room
             if room is None:
-                room = self._made(self._expected(before + waits) * doubled, doubled)
+                room = self._made(self._expected(waiting + waits) * doubled, doubled)
             found = self._found
             self._found = code(windows, self._source, room, found, state)
             status = state.status
-            joined = before - _waiting(windows)
+            before, waiting = waiting, _waiting(windows)
+            joined = before - waiting
             if self._found > found and joined:
                 self._ratio = (self._found - found) / joined
             if status == PAUSED:

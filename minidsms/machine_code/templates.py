@@ -127,9 +127,9 @@ class Form:
 
     def code(self) -> Callable[..., Any] | None:
         """What Python calls; None where it is not known to be kept. Whoever looks again finds what has come since."""
-        from minidsms.machine_code import ahead
-
         if self._code is None and not self._has_failed:
+            from minidsms.machine_code import ahead
+
             answered = self._is_awaited and not ahead.is_under_way(self.place)
             if answered or not self._looked:
                 with COMPILED.counted():
