@@ -30,6 +30,9 @@ FEED = (
         "SELECT x FROM (SELECT (SELECT MAX(k) FROM R) AS x, (SELECT COUNT(*) FROM S [NOW])) AS t (x) WHERE x > 1",
         "SELECT a FROM S [ROWS 3] WHERE a > (SELECT (SELECT MIN(k) FROM R))",
         "SELECT ISTREAM((SELECT SUM(k) FROM R) AS s) FROM (VALUES (1)) AS one",
+        "SELECT 2 AS a, a + (SELECT MAX(k) FROM R) AS b, a * b AS c, LIST_TRANSFORM([a], x -> x + b)",
+        "SELECT UNNEST([1, 2, NULL]) AS e, e + (SELECT COUNT(*) FROM R) AS n, STRUCT(a := e).a AS m",
+        "SELECT COUNT(*), (SELECT MAX(a) FROM S [ROWS 1]), TIMESTAMPDIFF(HOUR, TIMESTAMP '2020-01-01', NULL)",
     ],
 )
 def test_subqueries_alone_make_a_row(query: str, batch_size: int) -> None:
@@ -49,14 +52,18 @@ def test_what_reads_nothing_is_answered_at_once() -> None:
             ("(SELECT MAX(x) FROM (VALUES (3), (4)) AS t (x))", 4),
         ):
             assert list(db.execute(f"SELECT {text}")) == [(value,)]
+        assert list(db.execute("SELECT 1 AS a, a + 1 AS b, a + b AS c")) == [(1, 2, 3)]
+        assert list(db.execute("SELECT UNNEST([1, 2]) AS e, e * 2")) == [(1, 2), (2, 4)]
+        assert list(db.execute("SELECT {'a': 1}, LIST_TRANSFORM([1], x -> x + 1), (SELECT 3)")) == [({"a": 1}, [2], 3)]
 
 
-@pytest.mark.parametrize("item", ["k", "*", "`no column`", "R.k", "MAX(k)"])
+@pytest.mark.parametrize("item", ["k", "*", "`no column`", "R.k", "MAX(k)", "1 + k"])
 def test_a_column_needs_from_as_without_subqueries(item: str) -> None:
     with minidsms.connect() as db:
         db.execute("CREATE RELATION R (k INTEGER)")
-        with pytest.raises(CqlError, match="a column needs FROM"):
-            db.execute(f"SELECT {item}, (SELECT MAX(k) FROM R)")
+        for other in ("(SELECT MAX(k) FROM R)", "UNNEST([1])", *(() if item == "MAX(k)" else ("2",))):
+            with pytest.raises(CqlError, match="a column needs FROM"):
+                db.execute(f"SELECT {item}, {other}")
 
 
 def test_an_alias_may_name_the_first_columns_alone() -> None:

@@ -30,7 +30,7 @@ from minidsms.elements import Field, Schema
 _WHERE_OVER_STANDS = ("the select list", "ORDER BY", "QUALIFY")
 _WHERE_ALIASES_STAND = ("HAVING", "QUALIFY")
 
-_ELEMENTS = ("unnest", "explode")
+ELEMENTS = ("unnest", "explode")
 _UNNESTED = "unnested"
 """What the elements of a list in the select list are called in FROM."""
 
@@ -82,12 +82,13 @@ class BlockBinder:
     def bind(self, select: syntax.Select, limited: syntax.Limited | None = None) -> Piece:
         """The block's relation. limited: where its ORDER BY and LIMIT stand."""
         self._check_sources(select)
-        select = self._with_elements(select)
+        written, select = select, self._with_elements(select)
+        hidden = "" if select is written else _UNNESTED
         self.aliases = {item.alias.lower(): item.expr for item in select.items if item.alias is not None}
         self.given_once = _given_once(select.items)
         source, source_trees = self._sources(select, limited)
         scope, from_node = source.scope, source.node
-        select = with_columns(self.session, select, scope)
+        select = with_columns(self.session, select, scope, hidden)
         if any(isinstance(key, syntax.EveryKey) for key in select.group_by):
             select = self._by_every_key(select, scope)
         node = from_node
@@ -168,7 +169,7 @@ class BlockBinder:
             part
             for item in select.items
             for part in parts(item.expr, syntax.Query | syntax.Case | syntax.Lambda)
-            if isinstance(part, syntax.Call) and part.function.lower() in _ELEMENTS
+            if isinstance(part, syntax.Call) and part.function.lower() in ELEMENTS
         ]
         if len(calls) != 1 or select.group_by:
             return select

@@ -7,20 +7,23 @@ from dataclasses import replace
 from functools import partial
 
 from minidsms.cql import syntax
-from minidsms.cql.scope import Ambiguous, Column, Scope, listing
+from minidsms.cql.scope import NO_COLUMN, Ambiguous, Column, Scope, listing
 from minidsms.cql.session import Session, cut, parts
 
 _HINT = "COLUMNS('^a|b$') are the columns of such names, COLUMNS(*) all"
 
 
-def with_columns(session: Session, select: syntax.Select, scope: Scope) -> syntax.Select:
-    """Each item with COLUMNS(..) once for each column, which takes its place and, in the name of the item, its text."""
+def with_columns(session: Session, select: syntax.Select, scope: Scope, hidden: str) -> syntax.Select:
+    """Each item with COLUMNS(..) once for each column, which takes its place and, in the name of the item, its text.
+
+    hidden: the table of which it names none.
+    """
     if "columns" in session.catalog.functions:
         return select
     items: list[syntax.SelectItem] = []
     for item in select.items:
         calls = [part for part in parts(item.expr, syntax.Query) if _is_columns(part)]
-        items += _each(session, item, calls, scope) if calls else (item,)
+        items += _each(session, item, calls, scope, hidden) if calls else (item,)
     return replace(select, items=tuple(items))
 
 
@@ -45,10 +48,10 @@ def _in_place(name: syntax.Name, part: syntax.Syntax) -> syntax.Syntax | None:
 
 
 def _each(
-    session: Session, item: syntax.SelectItem, calls: Sequence[syntax.Syntax], scope: Scope
+    session: Session, item: syntax.SelectItem, calls: Sequence[syntax.Syntax], scope: Scope, hidden: str
 ) -> list[syntax.SelectItem]:
     first = calls[0]
-    there = scope.star()
+    there = [(alias, c) for alias, c in scope.star() if c.name != NO_COLUMN and alias != (hidden or None)]
     chosen, *others = (_chosen(session, call, there) for call in calls)
     found = [(alias, column) for alias, column in there if column.name in chosen]
     names = listing(column.name for _, column in there)

@@ -30,6 +30,7 @@ from minidsms.cql.lengths import PartOfLength, bucket_of_months, parts_of_length
 from minidsms.cql.long_number import LongNumber
 from minidsms.cql.nested import NestedBinder
 from minidsms.cql.over import Overs
+from minidsms.cql.printer import print_name, print_text
 from minidsms.cql.rewriting import connective, seen_from_inside
 from minidsms.cql.scope import Ambiguous, Scope, ambiguous, did_you_mean, listing
 from minidsms.cql.session import Piece, Session, parts
@@ -323,6 +324,8 @@ class ExpressionBinder:
         return self._nested.field(struct, bound.Literal(Type.TEXT, name.name), name)
 
     def _unknown_column(self, name: syntax.Name) -> CqlError:
+        if self.context.scope.is_without_from and (name.qualifier or name.name.lower() not in self.context.aliases):
+            return needs_from(self.session, name)
         error = self.context.scope.unknown(name.name, name.qualifier, self.session.text, name.span)
         hint = foreign_hint(name.name)
         if name.qualifier is not None:
@@ -937,3 +940,15 @@ def _moves_days(function: str, args: Sequence[bound.Expr]) -> bool:
         return False
     unit = args[0].value if isinstance(args[0], bound.Literal) else None
     return function == "last_day" or (isinstance(unit, str) and unit.lower() in DAYS_AND_MORE)
+
+
+def needs_from(session: Session, part: syntax.Syntax) -> CqlError:
+    """The error for a column, or `*`, where there is no FROM."""
+    shown = session.snippet(part.span)
+    of = print_name(part.qualifier) if isinstance(part, syntax.Name) and part.qualifier else "S"
+    hint = f"name what it is of: SELECT {shown} FROM {of}"
+    if isinstance(part, syntax.Name) and part.qualifier is None:
+        hint = foreign_hint(part.name) or hint
+        if shown.startswith('"'):
+            hint = f"double quotes enclose names; a text stands in single quotes: {print_text(part.name[:40])}"
+    return session.error("a column needs FROM", part.span, "", hint)

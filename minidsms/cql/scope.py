@@ -21,6 +21,8 @@ from minidsms.elements import Schema, Type
 
 SHOWN = 12
 """How many candidates an error lists."""
+NO_COLUMN = "no column"
+"""What the only column of the row is called that stands for FROM where that is missing."""
 
 
 @dataclass(frozen=True)
@@ -214,6 +216,11 @@ class Scope:
         """The table that goes by the name."""
         key = alias.lower()
         return next((t for t in self.tables if t.alias.lower() == key), None)
+
+    @property
+    def is_without_from(self) -> bool:
+        """Whether there is no FROM."""
+        return not self.tables or [c.name for c in self.tables[0].columns] == [NO_COLUMN]
 
     # ---------------------------------------------------------------------------------------------------- errors
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 
 from minidsms.counted import counted
 from minidsms.cql import bound, syntax
+from minidsms.cql.blocks import ELEMENTS
 from minidsms.cql.coercion import agree
 from minidsms.cql.errors import CqlError
-from minidsms.cql.expression_binder import Context, ExpressionBinder
-from minidsms.cql.printer import print_text
-from minidsms.cql.scope import Scope
+from minidsms.cql.expression_binder import Context, ExpressionBinder, needs_from
+from minidsms.cql.scope import NO_COLUMN, Scope
 from minidsms.cql.session import Piece, Session, parts
 from minidsms.elements import Field, Schema
 
@@ -36,15 +36,26 @@ def bind_values(session: Session, query: syntax.Values) -> Piece:
 
 
 def over_one_row(session: Session, query: syntax.Values) -> syntax.Select | None:
-    """SELECT without FROM in which subqueries stand, as one over a row that has nothing; None for what has none."""
-    items = query.rows[0]
-    found = [part for item in items for part in parts(item, syntax.Query)]
-    if not query.is_select or not any(isinstance(part, syntax.Query) for part in found):
+    """SELECT without FROM as one over a row that has nothing, where subqueries, UNNEST or names given before stand in
+    it; None for any other.
+    """
+    items, given, is_over = query.rows[0], set[str](), False
+    for item in items:
+        for part in parts(item.expr, syntax.Query):
+            is_given = isinstance(part, syntax.Name) and part.qualifier is None and part.name.lower() in given
+            is_element = isinstance(part, syntax.Call) and part.function.lower() in ELEMENTS
+            is_over = is_over or is_given or is_element or isinstance(part, syntax.Query)
+        if item.alias is not None:
+            given.add(item.alias.lower())
+    if not (query.is_select and is_over):
         return None
-    for part in found:
-        _check_no_column(session, part)
+    for item in items:
+        for part in parts(item.expr, syntax.Query):
+            is_nothing = isinstance(part, syntax.Name) and part.name == NO_COLUMN
+            if is_nothing or (part is item.expr and isinstance(part, syntax.Star)):
+                raise needs_from(session, part)
     nothing = syntax.Values(((syntax.SelectItem(syntax.Literal(None)),),))
-    return syntax.Select(items, (syntax.QueryRef(nothing, None, "one", ("no column",)),), span=query.span)
+    return syntax.Select(items, (syntax.QueryRef(nothing, None, "one", (NO_COLUMN,)),), span=query.span)
 
 
 def check_widths(widths: Sequence[int], text: str, written: syntax.Syntax) -> None:
@@ -65,16 +76,8 @@ def constant_binder(session: Session) -> Callable[[syntax.Expr], bound.Expr]:
     binder = ExpressionBinder(session, Context(Scope([]), "a row without FROM"), no_query)
 
     def value(expr: syntax.Expr) -> bound.Expr:
-        _check_no_column(session, expr)
+        if isinstance(expr, syntax.Star):
+            raise needs_from(session, expr)
         return binder.value(expr)
 
     return value
-
-
-def _check_no_column(session: Session, part: syntax.Syntax) -> None:
-    if isinstance(part, syntax.Star | syntax.Name):
-        shown = session.snippet(part.span)
-        hint = f"name what it is of: SELECT {shown} FROM S"
-        if isinstance(part, syntax.Name) and part.qualifier is None and shown.startswith('"'):
-            hint = f"double quotes enclose names; a text stands in single quotes: {print_text(part.name[:40])}"
-        raise session.error("a column needs FROM", part.span, "", hint)

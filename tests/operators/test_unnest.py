@@ -101,6 +101,8 @@ def test_what_cannot_be_unnested_is_told(source: str, told: str) -> None:
         ("CAST(EXPLODE([v, k, NULL]) AS TEXT) || 'x' AS e, *", "CAST(e AS TEXT) || 'x' AS e, s.*"),
         ("DISTINCT UNNEST([v, k, NULL]) % 2 AS e", "DISTINCT e % 2 AS e"),
         ("[k, UNNEST([v, k, NULL])] AS e", "[k, e] AS e"),
+        ("UNNEST([v, k, NULL]) AS e, COLUMNS(*)", "e, s.*"),
+        ("UNNEST([v, k, NULL]) AS e, COLUMNS('k|u') + e", "e, s.k + e AS k"),
     ],
 )
 @pytest.mark.parametrize("batch_size", [1, 2, 7, 1000])
