@@ -6,7 +6,7 @@ is of instants, in which those of the right stream are not later.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -99,7 +99,7 @@ def compared(session: Session, ref: syntax.Join, left: Scope, right: Scope) -> C
         *keys_named, instant = ref.using
         merged = tuple(keys_named)
     keys, equal, ordered, others = [], [], [], []
-    for part in [] if ref.on is None else syntax.conjuncts(ref.on):
+    for part in [] if ref.on is None else _column_by_column(ref.on):
         op, ours, theirs = _sides(part, left, right)
         if theirs is None:
             others.append(part)
@@ -193,7 +193,7 @@ def _computed_key(part: syntax.Expr, left: Scope, right: Scope) -> tuple[syntax.
         return None
     for ours, theirs in ((part.left, part.right), (part.right, part.left)):
         mine, other = ([_is_of(name, right, left) for name in _names(side)] for side in (theirs, ours))
-        if mine and all(mine) and not any(other):
+        if mine and all(mine) and not any(other) and not isinstance(theirs, syntax.Row):
             return ours, theirs
     return None
 
@@ -217,6 +217,16 @@ def _instant(scope: Scope) -> str:
 
 def _is_of_instants(part: syntax.Expr) -> bool:
     return all(name.name.lower() in INSTANTS for name in _names(part))
+
+
+def _column_by_column(condition: syntax.Expr) -> Iterator[syntax.Expr]:
+    """What AND connects, with `(a, b) = (c, d)` as `a = c AND b = d`."""
+    for part in syntax.conjuncts(condition):
+        match part:
+            case syntax.Binary("=", syntax.Row(ours), syntax.Row(theirs)) if len(ours) == len(theirs):
+                yield from (syntax.Binary("=", a, b, span=part.span) for a, b in zip(ours, theirs))
+            case _:
+                yield part
 
 
 def _sides(part: syntax.Expr, left: Scope, right: Scope) -> tuple[str, syntax.Expr, syntax.Name | None]:
