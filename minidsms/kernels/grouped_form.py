@@ -21,11 +21,12 @@ from minidsms.kernels.grouped_slice import (
     Records, Work, find_groups, give_back,
 )
 from minidsms.kernels.grouping import (
-    AVG, COUNT, EXTREME, FLAGS, LARGEST, NODE_WORDS, ROWS, SHOWN, STACKED, STAMP, STAR, SUM, TOP, Changed, SliceState,
-    Spare, add, first_of, least_of, mean, pop, push, put_in, put_row, rows_before, take_out, take_top, turn, turned,
-    turned_back,
+    AHEAD, AVG, COUNT, EXTREME, FLAGS, LARGEST, NODE_WORDS, ROWS, SHOWN, STACKED, STAMP, STAR, SUM, TOP, Changed,
+    SliceState, Spare, add, first_of, least_of, mean, pop, push, put_in, put_row, rows_before, take_out, take_top, turn,
+    turned, turned_back,
 )
 from minidsms.machine_code import Float64s, Int8Table, Int32s, Int64s, Int64Table, helper, int64, uint64
+from minidsms.machine_code.prefetching import prefetch
 from minidsms.machine_code.templates import template
 # fmt: on
 # isort: on
@@ -183,7 +184,11 @@ def _take_instants(
             if spare.used + _of_kind(EXTREME, len(CALLS)) > nodes_held:
                 full = POOL_FULL
                 break
-            at = uint64(i)
+            at, ahead = uint64(i), ids[uint64(min(i + AHEAD, n - 1))]
+            prefetch(records, ahead * WORDS)
+            prefetch(records, ahead * WORDS + WORDS - 1)
+            if KEYS > 0:
+                prefetch(keys, ahead * keys.shape[1])
             group = uint64(ids[at])
             record = records[group]
             record[ROWS] += sign[at]

@@ -44,6 +44,7 @@ from minidsms.machine_code import (
     kernel,
     uint64,
 )
+from minidsms.machine_code.prefetching import prefetch
 
 STAR, COUNT, SUM, AVG, EXTREME, TOP, STACKED, EXTERNAL = range(8)
 ROWS, STAMP, LAST, FLAGS = range(4)
@@ -54,6 +55,8 @@ _EXACT = 1 << 53
 _KEY, _NUMBER, _BEFORE, _AFTER, NODE_WORDS = range(5)
 _LOW = 0xFFFFFFFF
 LARGEST = 0x7FFFFFFFFFFFFFFF
+AHEAD = 8
+"""Rows, or elements, before one for which its group is on its way into the cache."""
 
 
 class Called(Record):
@@ -289,9 +292,11 @@ def turn(
     """Turn the back stack of a STACKED at record[at] over: the rows from `oldest` to before `following`. O(rows)."""
     mask = len(ring) - 1
     for row in range(oldest, following):
+        prefetch(records, int64(ring[uint64(min(row + AHEAD, following - 1) & mask)]) * records.shape[1] + at)
         record = records[uint64(ring[uint64(row & mask)])]
         record[at + 1] = record[at + 2] = int64(LARGEST) if record[at] > 0 else int64(0)
     for row in range(following - 1, oldest - 1, -1):
+        prefetch(records, int64(ring[uint64(max(row - AHEAD, oldest) & mask)]) * records.shape[1] + at)
         record = records[uint64(ring[uint64(row & mask)])]
         key, rest = stacks[uint64(row & mask), column], record[at + 1]
         stacks[uint64(row & mask), column] = rest
