@@ -36,8 +36,10 @@ _LEAST_CAPACITY = 64
 _PARTS_BEFORE_SHRINKING = 8
 _MANY_RUNS = 4_096
 """Fewer are not given up."""
-_FEW_ROWS = 1 << 14
-"""Up to so many rows held an input has two buckets for each, beyond one: their heads would fill the cache."""
+_FEW_ROWS = 1 << 13
+"""Up to so many rows held an input has four buckets for each, beyond as many in all, and at last one for each: their
+heads would fill the cache.
+"""
 _MOST_UNCHECKED = 2**20
 _MOST_ARRIVALS = 2**30
 """Rows that come into an input before its buckets are emptied: heads of 32 bits then still tell old slots from new."""
@@ -365,7 +367,8 @@ class WindowIndex:
         capacity, buckets = self._capacities[i], self._buckets[i]
         held = max(self.records[i].hi, self.records[i].stop) - self.records[i].lo
         may_shrink = held * 8 < max(capacity, buckets) > 1024
-        return 0 if may_shrink else min(capacity - held, 3 * buckets // 4 - 1 - held, _MOST_UNCHECKED)
+        most = 3 * buckets // (8 if buckets < 4 * _FEW_ROWS else 2)
+        return 0 if may_shrink else min(capacity - held, most - 1 - held, _MOST_UNCHECKED)
 
     def fit(self, rows: Mapping[int, int]) -> None:
         """Buckets for as many rows of these inputs as are held at once: fewer than slots, so that they stay in the
@@ -373,7 +376,7 @@ class WindowIndex:
         """
         has_changed = False
         for i, count in rows.items():
-            wanted, buckets = 2 * count if count < _FEW_ROWS else max(count, 2 * _FEW_ROWS), self._buckets[i]
+            wanted, buckets = 4 * count if count < _FEW_ROWS else max(count, 4 * _FEW_ROWS), self._buckets[i]
             if 2 * wanted // 3 >= buckets or (buckets > 1024 and wanted * 8 < buckets):
                 self._buckets[i] = max(_LEAST_CAPACITY, 1 << (2 * wanted // 3).bit_length())  # 2/3 to 4/3 of it
                 has_changed = True
