@@ -144,10 +144,17 @@ class BlockBinder:
         )
         return replace(select, where=where, having=having, qualify=qualify, written=())
 
-    def scope_of(self, select: syntax.Select) -> Scope:
-        """What names mean that stand for the block's rows before they are grouped."""
+    def with_names(self, select: syntax.Select) -> tuple[syntax.Select, Scope]:
+        """The block with the columns that * and COLUMNS stand for, and what names mean before rows are grouped."""
         self._check_sources(select)
-        return self._sources(select)[0].scope
+        scope = self._sources(select)[0].scope
+        binder = self._binder(scope, "the select list")
+        items: list[syntax.SelectItem] = []
+        for item in chain.from_iterable(
+            self._fields(each, binder) for each in with_columns(self.session, select, scope).items
+        ):
+            items += self._named(item, scope) if isinstance(item.expr, syntax.Star) else (item,)
+        return replace(select, items=tuple(items)), scope
 
     def _check_sources(self, select: syntax.Select) -> None:
         if not select.sources:
@@ -355,6 +362,20 @@ class BlockBinder:
         literals = [syntax.Literal(name, span=star.span) for name in names]
         calls = [syntax.Call("STRUCT_EXTRACT", (struct, literal), span=star.span) for literal in literals]
         return [syntax.SelectItem(call, name) for call, name in zip(calls, names)]
+
+    def _named(self, item: syntax.SelectItem, scope: Scope) -> list[syntax.SelectItem]:
+        """`*` as the columns that it stands for, each by its name."""
+        assert isinstance(item.expr, syntax.Star)
+        replaced = {each.alias.lower(): each for each in item.expr.replaced if each.alias is not None}
+        items = []
+        for alias, column in self._star(item.expr, scope):
+            name = name_of(scope, alias, column)
+            if name is None:
+                reason = f'several columns are called "{column.name}"'
+                raise self.session.error(reason, item.span, "", "rename one in a query")
+            called = syntax.SelectItem(replace(name, span=item.span), column.name, span=item.span)
+            items.append(replaced.get(column.name.lower(), called))
+        return items
 
     def _star(self, star: syntax.Star, scope: Scope) -> list[tuple[str, Column]]:
         if star.qualifier is not None and scope.table(star.qualifier) is None:

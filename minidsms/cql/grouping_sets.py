@@ -13,7 +13,7 @@ from itertools import chain, combinations, islice, product
 from typing import Any
 
 from minidsms.counted import counted
-from minidsms.cql import syntax
+from minidsms.cql import bound, syntax
 from minidsms.cql.aggregates import has_aggregates, is_aggregate
 from minidsms.cql.scope import Ambiguous, Scope
 from minidsms.cql.session import Session, parts
@@ -48,6 +48,10 @@ def key_meant(session: Session, key: syntax.Expr, select: syntax.Select, scope: 
 def one_by_one(session: Session, query: syntax.Select | syntax.Limited, scope: Scope) -> syntax.Query:
     """The queries of the sets, one after the other, and what is of the rows of all above them."""
     select = query.query if isinstance(query, syntax.Limited) else query
+    clauses = {name: getattr(select, name) for name in ("items", "group_by", "having", "qualify")}
+    select = replace(select, **{name: syntax.rewritten(each, _without_own_names) for name, each in clauses.items()})
+    if isinstance(query, syntax.Limited):
+        query = replace(query, query=select, order=syntax.rewritten(query.order, _without_own_names))
     choices = _some(product(*(_some(_sets(e)) for e in select.group_by)))
     if len(choices) > MOST_SETS:
         raise session.error(f"these are more than {MOST_SETS} sets of keys", select.group_by[0].span)
@@ -55,17 +59,51 @@ def one_by_one(session: Session, query: syntax.Select | syntax.Limited, scope: S
     every = {key: key_meant(session, key, select, scope) for keys in sets for key in keys}
     shown = [item.expr for item in select.items] + ([] if select.qualify is None else [select.qualify])
     has_over = any(isinstance(part, syntax.Over) for expr in shown for part in parts(expr, syntax.Query))
-    if not has_over and query is select:
-        return _of_sets(session, select, sets, every)
+    if not has_over and not isinstance(query, syntax.Limited):
+        return _of_sets(session, select, sets, every, scope)
     above = _Above(session, select, scope)
-    rows_of = above.taken_apart(query)
-    return rows_of(_of_sets(session, above.below(), sets, every))
+    rows_of = above.taken_apart(query if isinstance(query, syntax.Limited) else select)
+    return rows_of(_of_sets(session, above.below(), sets, every, scope))
+
+
+def _without_own_names(part: syntax.Syntax) -> syntax.Syntax | None:
+    """A lambda with parameters that no column is called as, the names of a STRUCT's fields as texts."""
+    if isinstance(part, syntax.Query):
+        return part
+    if isinstance(part, syntax.Call) and part.function.lower() == "struct":
+        return replace(part, args=tuple(map(_named_by_text, part.args)))
+    if not isinstance(part, syntax.Lambda):
+        return None
+    own = {parameter.lower(): f"the {parameter}" for parameter in part.parameters}
+
+    def renamed(inner: syntax.Syntax) -> syntax.Syntax | None:
+        if isinstance(inner, syntax.Name):
+            name, qualifier = inner.name, inner.qualifier
+            if qualifier is None:
+                return replace(inner, name=own.get(name.lower(), name))
+            return replace(inner, qualifier=own.get(qualifier.lower(), qualifier))
+        return None
+
+    body = syntax.rewritten(syntax.rewritten(part.body, _without_own_names), renamed)
+    return replace(part, parameters=tuple(own.values()), body=body)
+
+
+def _named_by_text(arg: syntax.Expr) -> syntax.Expr:
+    """`a := 1` and `a` in STRUCT."""
+    name, value = (arg.name, arg.value) if isinstance(arg, syntax.Pair) else (arg, arg)
+    if isinstance(name, syntax.Name):
+        name = syntax.Literal(name.name, span=name.span)
+    return syntax.Pair(name, syntax.rewritten(value, _without_own_names), span=arg.span)
 
 
 def _of_sets(
-    session: Session, select: syntax.Select, sets: Sequence[Keys], every: dict[syntax.Expr, syntax.Expr]
+    session: Session,
+    select: syntax.Select,
+    sets: Sequence[Keys],
+    every: dict[syntax.Expr, syntax.Expr],
+    scope: Scope,
 ) -> syntax.Query:
-    queries: list[syntax.Query] = [_of_set(session, select, keys, every) for keys in sets]
+    queries: list[syntax.Query] = [_of_set(session, select, keys, every, scope) for keys in sets]
     return reduce(
         lambda left, right: syntax.SetOperation("union", not select.distinct, left, right, span=select.span), queries
     )
@@ -82,6 +120,7 @@ class _Above:
         self._aliases = {alias for alias in aliases if alias}
         self._unique = {alias for alias in self._aliases if aliases.count(alias) == 1}
         self._called: set[str] = set()
+        self._parameters: frozenset[str] = frozenset()  # of the lambdas around what is looked at
         for alias, item in zip(aliases, select.items):
             if alias and self._is_above(item.expr):
                 self._called.add(alias)
@@ -132,7 +171,14 @@ class _Above:
             call, seen = part.call, partial(syntax.rewritten, change=self._seen)
             call = replace(call, args=seen(call.args), order=seen(call.order))
             return replace(part, call=call, partition=seen(part.partition), order=seen(part.order))
-        if not isinstance(part, syntax.Expr):
+        if isinstance(part, syntax.Query):
+            return part
+        if isinstance(part, syntax.Lambda):
+            around, self._parameters = self._parameters, self._parameters.union(map(str.lower, part.parameters))
+            body = syntax.rewritten(part.body, self._seen)
+            self._parameters = around
+            return replace(part, body=body)
+        if isinstance(part, syntax.Pair) or not isinstance(part, syntax.Expr):
             return None
         if self._stays(part):
             return part if isinstance(part, syntax.Name | syntax.Star) or self._is_constant(part) else None
@@ -141,17 +187,16 @@ class _Above:
         return syntax.Name(self._names[part], span=part.span)
 
     def _is_above(self, expr: syntax.Syntax) -> bool:
-        """Something in it has OVER, or is called as what has."""
+        """Something in it has OVER, is called as what has, or is a parameter of a lambda around it."""
         return any(
-            isinstance(part, syntax.Over)
-            or (
-                isinstance(part, syntax.Name)
-                and part.qualifier is None
-                and part.name.lower() in self._called
-                and not self._is_column(part.name)
-            )
+            isinstance(part, syntax.Over) or (isinstance(part, syntax.Name) and self._is_named_above(part))
             for part in parts(expr, syntax.Query)
         )
+
+    def _is_named_above(self, name: syntax.Name) -> bool:
+        if (name.qualifier or name.name).lower() in self._parameters:
+            return True
+        return name.qualifier is None and name.name.lower() in self._called and not self._is_column(name.name)
 
     def _is_column(self, name: str) -> bool:
         try:
@@ -209,22 +254,23 @@ def _at_place(session: Session, key: syntax.Literal, place: int, select: syntax.
 
 
 def _of_set(
-    session: Session, select: syntax.Select, keys: Keys, every: dict[syntax.Expr, syntax.Expr]
+    session: Session, select: syntax.Select, keys: Keys, every: dict[syntax.Expr, syntax.Expr], scope: Scope
 ) -> syntax.Select:
-    present = {_folded(every[key]) for key in keys} | {_folded(key) for key in keys}
-    absent = {_folded(e) for pair in every.items() for e in pair} - present
+    folded = partial(_folded, scope)
+    present = {folded(every[key]) for key in keys} | {folded(key) for key in keys}
+    absent = {folded(e) for pair in every.items() for e in pair} - present
 
     def seen(expr: syntax.Syntax) -> syntax.Syntax | None:
         if isinstance(expr, syntax.Call) and _is_call(expr, "grouping") and expr.args:
-            arguments = [_folded(argument) for argument in expr.args]
+            arguments = [folded(argument) for argument in expr.args]
             if not absent | present >= {*arguments}:
                 raise session.error("GROUPING tells of expressions of GROUP BY", expr.span)
             digits = "".join(str(int(argument in absent)) for argument in arguments)
             return syntax.Literal(int(digits, 2), span=expr.span)
-        if isinstance(expr, syntax.Expr) and _folded(expr) in absent:
+        if isinstance(expr, syntax.Expr) and folded(expr) in absent:
             return syntax.Literal(None, span=expr.span)
         is_whole = isinstance(expr, syntax.Call) and is_aggregate(expr.function, session.catalog)
-        is_key = isinstance(expr, syntax.Expr) and _folded(expr) in present
+        is_key = isinstance(expr, syntax.Expr) and folded(expr) in present
         return expr if is_whole or is_key or isinstance(expr, syntax.Query) else None
 
     items = tuple(syntax.rewritten(item, seen) for item in select.items)
@@ -236,13 +282,19 @@ def _of_set(
     return replace(select, items=items, group_by=group_by, having=having, distinct=False, written=written)
 
 
-def _folded(expr: Any) -> syntax.Syntax:
-    """The expression with its names in lower case, to be compared with others."""
+def _folded(scope: Scope, expr: Any) -> syntax.Syntax:
+    """The expression with its names as those of columns, the others in lower case, to be compared with others."""
 
-    def lowered(part: syntax.Syntax) -> syntax.Syntax | None:
-        if isinstance(part, syntax.Name):
-            return syntax.Name(part.name.lower(), None if part.qualifier is None else part.qualifier.lower())
-        return None
+    def known(part: syntax.Syntax) -> syntax.Syntax | None:
+        if not isinstance(part, syntax.Name):
+            return part if isinstance(part, syntax.Query) else None
+        try:
+            column = scope.find(part.name, part.qualifier)
+        except Ambiguous:
+            column = None
+        if isinstance(column, bound.ColumnRef):
+            return syntax.Name(f"column {column.index}")
+        return syntax.Name(part.name.lower(), None if part.qualifier is None else part.qualifier.lower())
 
-    folded: syntax.Syntax = syntax.rewritten(expr, lowered)
+    folded: syntax.Syntax = syntax.rewritten(expr, known)
     return folded

@@ -37,6 +37,8 @@ class NestedBinder:
         fields: list[tuple[str, bound.Expr]] = []
         for i, arg in enumerate(expr.args, 1):
             named = arg.name if isinstance(arg, syntax.Pair) else arg
+            if isinstance(arg, syntax.Pair) and isinstance(named, syntax.Literal) and isinstance(named.value, str):
+                named = syntax.Name(named.value, span=named.span)
             if expr.function.lower() == "row":
                 named = syntax.Name(f"f{i}", span=arg.span)
             if not isinstance(named, syntax.Name) or (isinstance(arg, syntax.Pair) and named.qualifier is not None):

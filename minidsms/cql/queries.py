@@ -34,10 +34,12 @@ class QueryBinder:
         match query:
             case syntax.Select() if has_sets(query):
                 block = BlockBinder(self.session, outer, False, self._from_item, self.relation)
-                return self.bind(one_by_one(self.session, query, block.scope_of(query)), outer, correlated)
+                select, scope = block.with_names(query)
+                return self.bind(one_by_one(self.session, select, scope), outer, correlated)
             case syntax.Limited(query=select) if has_sets(select):
                 block = BlockBinder(self.session, outer, False, self._from_item, self.relation)
-                return self.bind(one_by_one(self.session, query, block.scope_of(select)), outer, False)
+                select, scope = block.with_names(select)
+                return self.bind(one_by_one(self.session, replace(query, query=select), scope), outer, False)
             case syntax.Select():
                 # Of the rows for each outer row only some would be there, and unnesting makes one relation of all.
                 shown = (*query.items, *(() if query.qualify is None else (query.qualify,)))

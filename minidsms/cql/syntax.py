@@ -66,6 +66,10 @@ class Literal(Syntax):
 
     value: bool | int | float | str | None
 
+    def __eq__(self, other: object) -> bool:
+        """1, 1.0 and TRUE differ: what is computed with them does."""
+        return isinstance(other, Literal) and type(self.value) is type(other.value) and bool(self.value == other.value)
+
 
 @dataclass(frozen=True)
 class Interval(Syntax):

@@ -52,6 +52,15 @@ GROUPED = (
     "SELECT t, k, SUM(v) AS s FROM S GROUP BY ROLLUP (t, k) ORDER BY s DESC, t NULLS LAST, k NULLS LAST LIMIT 4",
     "SELECT t, k FROM S GROUP BY CUBE (t, k) ORDER BY SUM(v), 1 NULLS LAST, 2 NULLS LAST LIMIT 3 OFFSET 2",
     "SELECT DISTINCT t, COUNT(*) FROM S GROUP BY ROLLUP (t, k) ORDER BY COUNT(*) DESC, t NULLS LAST LIMIT 3",
+    "SELECT * EXCLUDE (t, v), RANK() OVER (ORDER BY COUNT(*)) FROM S GROUP BY CUBE (k, t)",
+    "SELECT s.*, COUNT(*) FROM S AS s GROUP BY GROUPING SETS ((t, v), (k, v), (k, t, v))",
+    "SELECT * REPLACE (v % 2 AS v), COUNT(*) FROM S GROUP BY ROLLUP (k, t, v % 2) ORDER BY 4 DESC, 1, 2, 3 LIMIT 5",
+    "SELECT MAX(COLUMNS('k|v')), RANK() OVER (ORDER BY MIN(t) NULLS LAST) FROM S GROUP BY ROLLUP (t)",
+    "SELECT S.k, GROUPING(k), COUNT(*) FROM S GROUP BY CUBE (k, S.t) ORDER BY COUNT(*), S.k, t NULLS LAST LIMIT 5",
+    "SELECT SUM(v) * 2 AS a, SUM(v) * 2.0 + 0.5 AS b, RANK() OVER (ORDER BY SUM(v) * 2.0) FROM S GROUP BY ROLLUP (k)",
+    "SELECT LIST_SUM(LIST_TRANSFORM([1, 2], lambda k: k + 1)) AS n, k FROM S GROUP BY ROLLUP (k)",
+    "SELECT LIST_SUM(LIST_TRANSFORM([SUM(v) OVER (), k], lambda v, i: v * k + i)) FROM S GROUP BY CUBE (k, v)",
+    "SELECT {'k': RANK() OVER (ORDER BY COUNT(*)), 't': k}.k, {'k': 3, 't': t}.k FROM S GROUP BY ROLLUP (k, t)",
 )
 
 
@@ -111,6 +120,11 @@ def test_the_defaults_show_a_query_for_each_set() -> None:
         ("SELECT v FROM S GROUP BY ROLLUP (k)", 'column "v" has no single value in a group'),
         ("SELECT v, RANK() OVER () FROM S GROUP BY ROLLUP (k)", 'column "v" has no single value in a group'),
         ("SELECT DISTINCT k FROM S GROUP BY ROLLUP (k) ORDER BY COUNT(*) LIMIT 1", "with DISTINCT, ORDER BY names"),
+        (
+            "SELECT k, RANK() OVER (ORDER BY k) IN (SELECT v FROM S) FROM S GROUP BY ROLLUP (k)",
+            "a subquery and OVER in one expression",
+        ),
+        ("SELECT *, COUNT(*) FROM (SELECT k, k FROM S) GROUP BY ROLLUP (1)", 'several columns are called "k"'),
         ("SELECT k FROM S GROUP BY GROUPED SETS ((k))", 'unexpected "SETS" after "GROUPED"'),
         ("SELECT ROLLUP(k) FROM S", "ROLLUP"),
     ],
