@@ -151,7 +151,7 @@ class BlockBinder:
         binder = self._binder(scope, "the select list")
         items: list[syntax.SelectItem] = []
         for item in chain.from_iterable(
-            self._fields(each, binder) for each in with_columns(self.session, select, scope).items
+            self._fields(each, binder) for each in with_columns(self.session, select, scope, "").items
         ):
             items += self._named(item, scope) if isinstance(item.expr, syntax.Star) else (item,)
         return replace(select, items=tuple(items)), scope
