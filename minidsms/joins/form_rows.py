@@ -137,9 +137,10 @@ class FormRows:
         else:
             words = np.empty((1 + width, rows), np.int64)
         valid = np.empty(width * rows, np.bool_) if True in self._masked else _NO_VALID
-        if len(self._sign) < rows:
-            self._sign = np.ones(rows, np.int8)
-        return Room(words, valid, self._sign[:rows])
+        sign = self._sign if rows <= len(self._sign) else np.ones(rows, np.int8)
+        if rows <= BLOCK_WORDS:
+            self._sign = sign
+        return Room(words, valid, sign[:rows])
 
     def _batch(self, room: Room, first: int, end: int) -> Batch:
         """The rows [first, end); a copy where there is much more room that nobody uses, or others are to come there."""

@@ -314,6 +314,18 @@ def test_the_first_slice_is_joined_by_a_form_that_is_there(monkeypatch: pytest.M
     assert answer("at once") == expected != []
 
 
+def test_the_signs_of_rows_for_which_there_was_much_room_once_are_not_kept() -> None:
+    with minidsms.connect() as db:
+        for declaration in STREAMS[:2]:
+            db.execute(declaration)
+        query = db.query(f"SELECT ISTREAM({SHOWN[1]}) FROM R [RANGE 3], S [RANGE 3] WHERE R.k = S.k")
+        (join,) = [each for each in query.network.operators if isinstance(each, Join)]
+        assert join._by_form is not None
+        (rows,) = join._by_form._rows
+        for n in (large_pages.BLOCK_WORDS, 4 * large_pages.BLOCK_WORDS, 1000):
+            assert len(rows._made(n, 1).sign) >= n and len(rows._sign) == large_pages.BLOCK_WORDS
+
+
 def test_a_join_whose_answer_does_not_tell_keys_has_no_form() -> None:
     with minidsms.connect(compilation="at once") as db:
         for declaration in STREAMS:
