@@ -7,7 +7,7 @@ docs/design, points 2 and 5.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -196,11 +196,13 @@ class ArrivalRing:
         kernels.recall(sign, arrived, ring, ends, ids)
         return ids
 
-    def parts(self, n: int) -> tuple[npt.NDArray[np.int32], Int64Array]:
-        """(ring, ends), as the kernels take them, with room for n more."""
+    def parts(self, n: int, claim: Callable[[int], None] | None = None) -> tuple[npt.NDArray[np.int32], Int64Array]:
+        """(ring, ends), as the kernels take them, with room for n more. claim: told of the bytes that this takes."""
         oldest, following, _ = self._ends.tolist()
         size, needed = len(self._ring), following - oldest + n
         if needed > size or (size > _WORTH_SHRINKING and needed * 8 < size):
+            if claim is not None and needed > size:
+                claim((_size_for(needed) - size) * (self.nbytes // size))
             self._load(self._held(), needed)
         return self._ring, self._ends
 
@@ -220,7 +222,7 @@ class ArrivalRing:
 
     def _load(self, held: npt.NDArray[np.int32], needed: int) -> None:
         stacks, front = self.stacks[self._places()], max(0, self._ends[2] - self._ends[0])
-        size = max(_FIRST_CAPACITY, 1 << (needed - 1).bit_length() if needed else 0)
+        size = _size_for(needed)
         self._ring, self.stacks = np.zeros(size, np.int32), np.zeros((size, stacks.shape[1]), np.int64)
         self._ring[: len(held)], self.stacks[: len(stacks)] = held, stacks
         self._ends[:] = (0, len(held), front)
@@ -242,3 +244,8 @@ class ArrivalRing:
         if "stacks" in arrays:
             self.stacks[: len(held)] = arrays["stacks"]
             self._ends[2] = arrays["front"][0]
+
+
+def _size_for(rows: int) -> int:
+    """Of a ring with room for so many."""
+    return max(_FIRST_CAPACITY, 1 << (rows - 1).bit_length() if rows else 0)

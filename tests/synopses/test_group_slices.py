@@ -8,11 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minidsms.elements import Batch, Column, Schema, Type
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Batch, Column, Schema, Type
 from minidsms.kernels.gathering import gather
 from minidsms.operators.aggregate import Aggregate, AggregateSpec
 from minidsms.synopses.stream_store import StreamStore
-from tests.operators.harness import Element, column, elements, feed, queue, random_cuts, random_relation, random_window
+from tests.operators.harness import (
+    Element,
+    batch,
+    column,
+    elements,
+    feed,
+    queue,
+    random_cuts,
+    random_relation,
+    random_window,
+)
 from tests.operators.test_aggregate import SCHEMA, check, expected_states, run_in_order, some_rows, spec
 
 INT, FLOAT, BOOL = Type.INTEGER, Type.FLOAT, Type.BOOLEAN
@@ -43,6 +53,19 @@ def test_tables_grow_in_the_middle_of_a_slice() -> None:
     items: list[Element] = [(1 + i // 500, 1, row, i) for i, row in enumerate(rows)]
     calls = [spec("count"), spec("max", 2), spec("min", 2)]
     check(run_in_order(operator_over([0], calls, True), [items]), expected_states(items, [0], calls), 1)
+
+
+def test_room_for_the_rows_present_is_claimed_before_it_is_taken() -> None:
+    row = (1, None, 5, 0.5, True, 0)
+    operator = operator_over([0], [spec("max", 2), spec("min", 2)], True)
+    claimed: list[int] = []
+    slices = operator.groups.slices([0], lambda run, arguments: pytest.fail(), claimed.append)
+    for n, rows in ((60, 64), (10, 128), (300, 512), (3_000, 4_096)):
+        held = operator.groups.nbytes
+        slices.take(batch([(n, 1, row)] * n, SCHEMA), False, MIN_INSTANT, MAX_INSTANT)
+        grown = operator.groups.nbytes - held
+        assert operator.groups.arrivals is not None and len(operator.groups.arrivals.stacks) == rows
+        assert grown in claimed or not grown
 
 
 def test_a_group_that_comes_again_begins_anew() -> None:
