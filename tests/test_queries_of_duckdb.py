@@ -79,7 +79,7 @@ FRAMES = [
 ] + [
     f"SELECT k, v, {call} OVER (PARTITION BY k ORDER BY {key} GROUPS {frame}) AS s FROM S"
     for call in ("SUM(v)", "COUNT(*)", "MAX(f)", "AVG(DISTINCT v)")
-    for key in ("v", "v % 3 DESC NULLS FIRST, v % 2")
+    for key in ("v", "v % 3 DESC NULLS FIRST, v % 2", "COALESCE(v % 4, 1) DESC")
     for frame in ("2 PRECEDING", "BETWEEN 1 PRECEDING AND 1 FOLLOWING", "BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING")
 ]
 

@@ -35,7 +35,7 @@ _ORDER_WORDS = frozenset(
     | {"FETCH", "NEXT", "ROW", "ROWS", "ONLY"}
 )
 _BEHIND_SORT_KEYS = frozenset(
-    {"NULLS", "LIMIT", "ROWS", "RANGE", "FETCH", "OFFSET", "UNION", "EXCEPT", "INTERSECT"}
+    {"NULLS", "LIMIT", "ROWS", "RANGE", "GROUPS", "FETCH", "OFFSET", "UNION", "EXCEPT", "INTERSECT"}
     | {"INTO", "WITH", "ARCHIVE", "BACKFILL"}
 )
 """What may stand behind ASC and DESC."""
