@@ -226,12 +226,15 @@ class Scope:
 
     def unknown(self, name: str, qualifier: str | None, text: str, span: tuple[int, int]) -> CqlError:
         """The error for a name that means nothing here."""
+        shown = f"{qualifier}.{name}" if qualifier else name
+        if not self.tables:
+            note, hint = "nothing stands before it in FROM", "behind what has it: FROM S [NOW], UNNEST(S.list) AS e"
+            return CqlError(f'unknown column "{shown}"', text, span, note, hint)
         if qualifier is not None and self.table(qualifier) is None:
             return self._unknown_table(qualifier, text, span)
         tables = self.tables if qualifier is None else [t for t in (self.table(qualifier),) if t is not None]
         notes = [f"{t.alias or 'the subquery'} has: {listing(c.name for c in t.columns)}" for t in tables[:3]]
         hint = did_you_mean(name, [c.name for t in tables for c in t.columns])
-        shown = f"{qualifier}.{name}" if qualifier else name
         if not hint and qualifier is None and self.table(name) is not None:
             hint = f'"{name}" is a whole row here: name one of its columns, or use it in {name} IN (SELECT * ..)'
         if not hint:

@@ -84,6 +84,7 @@ def test_a_list_that_fails_ends_the_query_at_its_instant() -> None:
         ("S [NOW] LEFT JOIN UNNEST([v]) AS e ON e = 1", "UNNEST is not joined so"),
         ("S [NOW], SERIES(v) AS e", "SERIES is no relation with arguments"),
         ("S [NOW], UNNEST([w]) AS e", 'unknown column "w"'),
+        ("UNNEST([v]) AS e, S [NOW]", "nothing stands before it in FROM"),
         ("S [NOW], UNNEST([v]) AS S", '"S" stands twice in FROM'),
     ],
 )
