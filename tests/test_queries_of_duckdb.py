@@ -31,6 +31,7 @@ NAMES = [
     "SELECT k, v * 2 AS w, f FROM S ORDER BY -w, f LIMIT 4",
     "SELECT *, -v AS v FROM S ORDER BY v, f LIMIT 4",  # v is the name that AS gives
     "SELECT v + 0 AS w, * FROM S ORDER BY 3 DESC, 4, 2 LIMIT 5",
+    "SELECT * REPLACE (-v AS v) FROM S ORDER BY v, f LIMIT 4",
     "SELECT k, SUM(v) AS v, COUNT(*) AS f FROM S GROUP BY k HAVING v > 40 AND f > 3 AND k <> 'k1'",
     "SELECT v % 2 AS o, COUNT(*) AS k FROM S GROUP BY o HAVING k > 3",  # where k is a TEXT
     "SELECT DISTINCT k, v * 2 AS w FROM S WHERE w IS NOT NULL",

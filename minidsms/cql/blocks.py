@@ -230,10 +230,10 @@ class BlockBinder:
                 reason = f"ORDER BY {expr.value}: the select list has {counted(len(outputs), 'column')}"
                 raise self.session.error(reason, expr.span)
             return expr.value - 1
-        if isinstance(expr, syntax.Name) and expr.qualifier is None and expr.name.lower() in self.aliases:
-            name = expr.name.lower()
-            return next(i for i, output in enumerate(outputs) if output.has_alias and output.name.lower() == name)
-        return None
+        if not isinstance(expr, syntax.Name) or expr.qualifier is not None:
+            return None
+        name = expr.name.lower()
+        return next((i for i, each in enumerate(outputs) if each.has_alias and each.name.lower() == name), None)
 
     def _binder(
         self,
@@ -328,7 +328,7 @@ class BlockBinder:
                 for alias, column in columns:
                     other = replaced.get(column.name.lower())
                     if other is not None:
-                        outputs.append(Output(column.name, binder.value(other.expr)))
+                        outputs.append(Output(column.name, binder.value(other.expr), True))
                         written.append(replace(other, expr=self.session.expand(other.expr)))
                         continue
                     expr = replace(column.expr, span=item.expr.span)
