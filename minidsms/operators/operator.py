@@ -107,8 +107,8 @@ class BetweenSlices(Protocol):
     def adaptation(self) -> Any:
         """Its `streamon.loop.Loop`."""
 
-    def between(self, elements: int, instant: int) -> None:
-        """elements: the operator has taken.  instant: up to which it has."""
+    def between(self, elements: int, instant: int, coming: int = 0) -> None:
+        """elements: the operator has taken.  instant: up to which it has.  coming: it is about to take."""
 
     def describe(self) -> tuple[str, ...]:
         """What EXPLAIN ANALYZE tells, a line each."""
@@ -339,7 +339,7 @@ class Operator:
         given, n, emission = None, 0, _NO_MORE
         try:
             if self.compilation is not None:
-                self.compilation.between(counters.elements_in, self.progress)
+                self.compilation.between(counters.elements_in, self.progress, consumed)
             counters.elements_in += consumed
             produced = self.process(batches, until)
             if type(produced) is tuple and len(produced) == 1:
@@ -423,7 +423,7 @@ class Operator:
                 self._complete()
                 return 0
             if self.compilation is not None:
-                self.compilation.between(counters.elements_in, self.progress)
+                self.compilation.between(counters.elements_in, self.progress, consumed)
             counters.elements_in += consumed
             if untimed and consumed >= SMALL:
                 start = perf_counter_ns() - COMPILED.wall_ns

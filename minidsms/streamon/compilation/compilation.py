@@ -35,13 +35,13 @@ class Compilation:
             "compilation", operator.title, self.executor, self.profiler, self.reoptimizer, streamon
         )
 
-    def between(self, elements: int, instant: int) -> None:
-        """Two slices.  elements: the operator has taken.  instant: up to which it has."""
+    def between(self, elements: int, instant: int, coming: int = 0) -> None:
+        """Two slices.  elements: the operator has taken.  instant: up to which it has.  coming: of the next slice."""
         if elements >= self._due_at or self._operator.form is not self._form or self._streamon.forcing is not None:
             with self._streamon.deciding:
-                self._look(elements, instant)
+                self._look(elements, instant, coming)
 
-    def _look(self, elements: int, instant: int) -> None:
+    def _look(self, elements: int, instant: int, coming: int) -> None:
         loop, asked = self.adaptation, self._streamon.settings["compilation"]
         self._due_at = elements + (1 if asked == "at once" else LOOK)
         self.executor.may_compile = asked == "at once"
@@ -55,7 +55,7 @@ class Compilation:
                 if form is not None and self.executor.has_code(form):
                     self._take(form, "compilation = at once")
                     self._due_at = elements + LOOK
-            elif loop.is_free and loop.measures_time and elements >= LOOK:
+            elif loop.is_free and loop.measures_time and elements + coming >= LOOK:
                 self.profiler.profile()
                 loop.reconsider(instant)
         self._form = self._operator.form

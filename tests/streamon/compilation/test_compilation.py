@@ -95,6 +95,15 @@ def test_what_is_kept_from_before_is_taken_after_the_first_elements() -> None:
     assert worker.form is worker.wanted
 
 
+def test_what_is_kept_takes_the_first_slice_too_where_it_is_large() -> None:
+    for coming in (LOOK - 1, LOOK):
+        worker, compilation, _ = made()
+        assert worker.wanted is not None
+        worker.wanted.has_code = True
+        compilation.between(0, 0, coming)
+        assert worker.form is (worker.wanted if coming == LOOK else None)
+
+
 def test_where_time_is_not_measured_nothing_is_compiled_unasked() -> None:
     worker, compilation, _ = made(cost_model="fixed")
     assert worker.wanted is not None
