@@ -22,8 +22,8 @@ from minidsms.kernels.grouped_slice import (
 )
 from minidsms.kernels.grouping import (
     AHEAD, AVG, COUNT, EXTREME, FLAGS, LARGEST, NODE_WORDS, ROWS, SHOWN, STACKED, STAMP, STAR, SUM, TOP, Changed,
-    SliceState, Spare, add, first_of, least_of, mean, pop, push, put_in, put_row, rows_before, take_out, take_top, turn,
-    turned, turned_back,
+    SliceState, Spare, add, all_leave, first_of, least_of, mean, pop, push, put_in, put_row, rows_before, take_out,
+    take_top, turn, turned, turned_back,
 )
 from minidsms.machine_code import Float64s, Int8Table, Int32s, Int64s, Int64Table, helper, int64, uint64
 from minidsms.machine_code.prefetching import prefetch
@@ -197,7 +197,8 @@ def _take_instants(
             record[STAMP] = instant
             comes = sign[at] > 0
             if _of_kind(STACKED, len(CALLS)) > 0 and not comes and oldest == front:
-                _turn(records, ring, stacks, oldest, following)
+                if not all_leave(ts, sign, i, following - oldest):
+                    _turn(records, ring, stacks, oldest, following)
                 front = following
             row = uint64((following if comes else oldest) & (len(ring) - 1))
             spare = _take(record, i, values, weights, nodes, spare, stacks, row, comes)

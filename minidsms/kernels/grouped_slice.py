@@ -298,7 +298,7 @@ def aggregate_slice(
                 return POOL_FULL
         if len(calls) > extremes:
             ring, ends, stacked = groups.ring, groups.ends, calls[extremes:]
-            move_stacks(ids, sign, stacked, values, weights, records, ring, ends, stacks, results, status)
+            move_stacks(ts, sign, ids, stacked, values, weights, records, ring, ends, stacks, results, status)
         state.step = PUT_OUT
         state.at = 0
     dead, touched = scratch[GONE], scratch[TOUCHED]

@@ -395,10 +395,20 @@ def rows_before(sign: Int8s, i: int, ends: Int64s) -> Any:
     return ends[0] - (len(sign) - i - come), ends[1] - come
 
 
+@helper(inline=True)
+def all_leave(ts: Int64s, sign: Int8s, i: int, rows: int) -> Any:
+    """Whether these rows, all that are present before element i, leave at its instant: then what turning the back stack
+    over would tell is not asked for. Deletions come first.
+    """
+    last = i + rows - 1
+    return last < len(ts) and ts[last] == ts[i] and sign[last] < 0
+
+
 @helper(typed=True)
 def move_stacks(
-    ids: Int64s,
+    ts: Int64s,
     sign: Int8s,
+    ids: Int64s,
     calls: Rows[Called],
     values: Int64Table,
     weights: Int8Table,
@@ -427,7 +437,8 @@ def move_stacks(
                 following += 1
             else:
                 if oldest == turned_until:
-                    turn(records, at, ring, stacks, c, oldest, following)
+                    if not all_leave(ts, sign, i, following - oldest):
+                        turn(records, at, ring, stacks, c, oldest, following)
                     turned_until = following
                 if weight < 0:
                     pop(record, at, stacks[oldest & mask, c])

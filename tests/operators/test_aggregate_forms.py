@@ -15,9 +15,10 @@ from minidsms.testing.feeds import Advance, Push
 from minidsms.testing.generators import Case
 
 DECLARED = "CREATE STREAM S (k INTEGER, t TEXT, v INTEGER, x FLOAT)"
+BY_GROUP = "SELECT t, k, COUNT(*) AS n, COUNT(v) AS c, SUM(v) AS s, MIN(x) AS l, MAX(v) AS g FROM S {} GROUP BY t, k"
 QUERIES = {
-    "groups that come and go": "SELECT t, k, COUNT(*) AS n, COUNT(v) AS c, SUM(v) AS s, MIN(x) AS l, MAX(v) AS g "
-    "FROM S [RANGE 3] GROUP BY t, k",
+    "groups that come and go": BY_GROUP.format("[RANGE 3]"),
+    "all rows leave at once": BY_GROUP.format("[NOW]"),
     "one row for all": "SELECT COUNT(*) AS n, SUM(v) AS s, AVG(v) AS a, MAX(x) AS g FROM S [RANGE 4 SLIDE 2]",
     "nothing leaves": "SELECT k, MIN(x) AS l, MAX(v) AS g FROM S [RANGE UNBOUNDED] GROUP BY k",
 }

@@ -68,6 +68,20 @@ def test_room_for_the_rows_present_is_claimed_before_it_is_taken() -> None:
         assert grown in claimed or not grown
 
 
+@pytest.mark.parametrize("stay", [0, 1, 2])
+def test_all_rows_leave_at_an_instant_or_all_but_some(stay: int) -> None:
+    rng, rows = random.Random(stay), list(enumerate(some_rows(stay, 200)))
+    present, items = rows[:0], list[Element]()
+    for ts in range(60):
+        gone = present[: max(0, len(present) - stay)] if rng.random() < 0.8 else present[:1]
+        come = [rows.pop() for _ in range(min(rng.randrange(7), len(rows)))]
+        items += [(ts, sign, row, seq) for sign, those in ((-1, gone), (1, come)) for seq, row in those]
+        present = present[len(gone) :] + come
+    calls = [spec(f, i) for f in ("min", "max") for i in (2, 3, 4)]
+    for cuts in ([], random_cuts(stay, 60), range(60)):
+        check(run_in_order(operator_over([0], calls, True), [items], cuts), expected_states(items, [0], calls), 1)
+
+
 def test_a_group_that_comes_again_begins_anew() -> None:
     row = (7, None, 5, 0.5, True, 0)
     items: list[Element] = []
