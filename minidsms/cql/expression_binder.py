@@ -292,8 +292,8 @@ class ExpressionBinder:
     def _check_of_row(self, name: syntax.Name, meant: syntax.Expr) -> None:
         """WHERE looks at each row before there are groups and OVER."""
         for what, clause, is_there in (
-            ("an aggregate", "HAVING", has_aggregates(meant, self.session.catalog)),
             ("a call with OVER", "QUALIFY", any(isinstance(part, syntax.Over) for part in parts(meant, syntax.Query))),
+            ("an aggregate", "HAVING", has_aggregates(meant, self.session.catalog)),
         ):
             if is_there:
                 hint = f"put the condition in {clause}"

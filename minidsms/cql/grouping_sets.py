@@ -119,11 +119,11 @@ class _Above:
         aliases = [(item.alias or "").lower() for item in select.items]
         self._aliases = {alias for alias in aliases if alias}
         self._unique = {alias for alias in self._aliases if aliases.count(alias) == 1}
-        self._called: set[str] = set()
+        self._called: dict[str, syntax.Expr] = {}
         self._parameters: frozenset[str] = frozenset()  # of the lambdas around what is looked at
         for alias, item in zip(aliases, select.items):
             if alias and self._is_above(item.expr):
-                self._called.add(alias)
+                self._called[alias] = item.expr
 
     def taken_apart(self, query: syntax.Select | syntax.Limited) -> Callable[[syntax.Query], syntax.Query]:
         """What makes the query of the rows of all sets."""
@@ -142,7 +142,15 @@ class _Above:
     def below(self) -> syntax.Select:
         """The query of each set's rows, with what `taken_apart` has found to be needed of them."""
         written = self._select.written or self._select.items
-        return replace(self._select, items=tuple(self._below), distinct=False, qualify=None, written=written)
+        having = syntax.rewritten(self._select.having, self._told)
+        items = tuple(self._below)
+        return replace(self._select, items=items, distinct=False, having=having, qualify=None, written=written)
+
+    def _told(self, part: syntax.Syntax) -> syntax.Syntax | None:
+        """What has OVER in the place of its name, for HAVING to refuse it."""
+        if isinstance(part, syntax.Name) and self._is_named_above(part):
+            return self._called[part.name.lower()]
+        return part if isinstance(part, syntax.Query) else None
 
     def _key(self, key: syntax.SortKey) -> syntax.SortKey:
         expr = key.expr

@@ -124,6 +124,11 @@ def test_the_defaults_show_a_query_for_each_set() -> None:
             "SELECT k, RANK() OVER (ORDER BY k) IN (SELECT v FROM S) FROM S GROUP BY ROLLUP (k)",
             "a subquery and OVER in one expression",
         ),
+        ("SELECT k, RANK() OVER (ORDER BY k) AS r FROM S GROUP BY ROLLUP (k) HAVING r > 1", "may not stand in HAVING"),
+        (
+            "SELECT k, RANK() OVER (ORDER BY SUM(v)) AS r FROM S WHERE r > 1 GROUP BY ROLLUP (k)",
+            "put the condition in QUALIFY",
+        ),
         ("SELECT *, COUNT(*) FROM (SELECT k, k FROM S) GROUP BY ROLLUP (1)", 'several columns are called "k"'),
         ("SELECT k FROM S GROUP BY GROUPED SETS ((k))", 'unexpected "SETS" after "GROUPED"'),
         ("SELECT ROLLUP(k) FROM S", "ROLLUP"),
