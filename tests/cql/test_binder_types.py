@@ -205,3 +205,9 @@ def test_what_is_no_iso_time_is_refused(text: str) -> None:
 def test_a_literal_null_compared_with_null_has_a_type() -> None:
     expr = column("NULL = NULL")
     assert isinstance(expr, bound.Call) and [a.type for a in expr.args] == [Type.INTEGER] * 2
+
+
+def test_queries_in_from_that_differ_in_the_type_of_a_literal_are_two() -> None:
+    one, other = ("(SELECT car + 1 AS x, 1 AS y FROM P [NOW])", "(SELECT car + 1.0 AS x, TRUE AS y FROM P [NOW])")
+    bound_query = bind_text(f"SELECT * FROM {one} AS a, {other} AS b")
+    assert [field.type for field in bound_query.node.schema] == [Type.INTEGER, Type.INTEGER, Type.FLOAT, Type.BOOLEAN]
