@@ -35,7 +35,12 @@ BEGIN_CLAUSES = frozenset(
 )
 """Words that are not reserved, and that an alias may stand before."""
 QUOTED_WORDS = (
-    RESERVED | STREAM_OPERATORS | BEFORE_PARENTHESIS | JOIN_WORDS | BEGIN_CLAUSES | {"ANY", "SOME", "INTO", "WITH"}
+    RESERVED
+    | STREAM_OPERATORS
+    | BEFORE_PARENTHESIS
+    | JOIN_WORDS
+    | BEGIN_CLAUSES
+    | {"ANY", "ARRAY", "SOME", "INTO", "WITH"}
 )
 """Words the printer puts in backquotes wherever they are names."""
 

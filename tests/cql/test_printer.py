@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from minidsms.cql import syntax as s
 from minidsms.cql.parser import _GRAMMAR, parse, parse_query
 from minidsms.cql.printer import print_expression, print_query, print_statement
+from minidsms.cql.words import CAST_TEXTS, MAKE_ROWS
 from minidsms.elements import Type
 
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
@@ -198,12 +199,22 @@ PLACES = (
     "SELECT SUM({}) FILTER (WHERE {}) OVER (PARTITION BY {} ORDER BY {} ROWS 3 PRECEDING) FROM a",
     "SELECT x FROM a [PARTITION BY {} ROWS 3]",
     "SELECT x FROM a UNION SELECT {} FROM b",
+    "SELECT x FROM {} [ROWS 3]",
+    "SELECT x FROM a [ROWS 3] AS {} ({}, y)",
+    "SELECT x FROM a AS {} ({}, y) [ROWS 3], {} [RANGE 3] AS b",
+    "SELECT {}[1], {} < 'x', 'x' || {}, ARRAY(SELECT {} FROM {}) FROM a",
+    "SELECT CASE {} WHEN {} THEN {} ELSE {} END, ({}, x) < (y, {}), LIST_TRANSFORM(x, ({}) => {} + 1) FROM a",
+    "SELECT x FROM a, UNNEST({}) WITH ORDINALITY AS {} ({}, y), UNNEST({}) WITH ORDINALITY",
+    "SELECT SUM({}) OVER (ORDER BY {} DESC GROUPS 3 PRECEDING), SUM(x) OVER (ORDER BY {} GROUPS CURRENT ROW) FROM a",
+    "SELECT SUM(x) OVER ({} GROUPS 1 PRECEDING), SUM(x) OVER {} FROM a WINDOW {} AS (ORDER BY x)",
+    "SELECT x FROM a ASOF JOIN {} MATCH_CONDITION (a.{} >= {}.y) USING ({})",
 )
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_name_that_is_a_word_of_the_language_can_stand_wherever_a_name_can(place: str) -> None:
-    words = [terminal.name.lower() for terminal in _GRAMMAR.loaded().terminals]
+    terminals = (terminal.name for terminal in _GRAMMAR.loaded().terminals)
+    words = map(str.lower, {*terminals, *CAST_TEXTS, *MAKE_ROWS, "ORDINALITY"})
     assert repr(parse_query(place.replace("{}", "größe"))) == repr(parse_query(place.replace("{}", "`größe`")))
     for word in filter(str.isalpha, words):
         query = parse_query(place.replace("{}", f"`{word}`"))
