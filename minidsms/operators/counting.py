@@ -82,7 +82,7 @@ class CountedRows:
     def _ids_in_store(self, elements: Elements, ring: ArrivalRing) -> Int64Array:
         n = len(elements.ts)
         ids: Int64Array = np.empty(n, np.int64)
-        present = ring.parts(n)
+        present = ring.parts(elements.sign)
         done = 0
         while True:
             done = kernels.find_rows(elements, Groups(*self.table.parts, *present), ids, done)

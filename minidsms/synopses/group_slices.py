@@ -112,7 +112,7 @@ class GroupSlices:
         ts, sign = normal(batch.ts), self._plus[:n] if batch.sign is None else normal(batch.sign)
         # Plain tuples in the places of the kernel's bundles: making a NamedTuple takes as long as taking an element in.
         elements = ts, sign, *self._places(batch)
-        present = NO_ARRIVALS if arrivals is None else arrivals.parts(n, self._claim)
+        present = NO_ARRIVALS if arrivals is None else arrivals.parts(sign, self._claim)
         stacks = NO_STACKS if arrivals is None else arrivals.stacks
         out = self._rows_out
         rows: list[Rows] = []

@@ -118,7 +118,7 @@ class DistinctValues:
     def weigh(self, ids: Int64Array, argument: Argument) -> None:
         """The weights under DISTINCT: +1 where a value comes first to its group, -1 where the last of it leaves."""
         words, _, weight = argument
-        present = NO_ARRIVALS if self.arrivals is None else self.arrivals.parts(len(ids))
+        present = NO_ARRIVALS if self.arrivals is None else self.arrivals.parts(weight)
         done = 0
         while True:
             done = kernels.weigh_distinct(done, ids, words, weight, self.pairs.parts, *present, self.counts)

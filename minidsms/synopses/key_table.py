@@ -191,15 +191,21 @@ class ArrivalRing:
 
     def recall(self, sign: Int8Array, arrived: Int64Array) -> Int64Array:
         """The ids of elements with these signs (never 0), given those of the insertions among them."""
-        ring, ends = self.parts(len(arrived))
+        ring, ends = self.parts(sign)
         ids = np.empty(len(sign), np.int64)
         kernels.recall(sign, arrived, ring, ends, ids)
         return ids
 
-    def parts(self, n: int, claim: Callable[[int], None] | None = None) -> tuple[npt.NDArray[np.int32], Int64Array]:
-        """(ring, ends), as the kernels take them, with room for n more. claim: told of the bytes that this takes."""
+    def parts(
+        self, sign: Int8Array, claim: Callable[[int], None] | None = None
+    ) -> tuple[npt.NDArray[np.int32], Int64Array]:
+        """(ring, ends), as the kernels take them, with room for elements with these signs. claim: told of the bytes
+        that this takes.
+        """
         oldest, following, _ = self._ends.tolist()
-        size, needed = len(self._ring), following - oldest + n
+        size, needed = len(self._ring), following - oldest + len(sign)
+        if needed > size:
+            needed = following - oldest + int(np.count_nonzero(sign > 0))
         if needed > size or (size > _WORTH_SHRINKING and needed * 8 < size):
             if claim is not None and needed > size:
                 claim((_size_for(needed) - size) * (self.nbytes // size))

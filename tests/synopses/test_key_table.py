@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import numpy as np
 import pytest
 
 from minidsms.elements import Schema, Type, row_words
-from minidsms.synopses.key_table import KeyTable
+from minidsms.synopses.key_table import ArrivalRing, KeyTable
 from tests.operators.harness import column
 
 
@@ -72,3 +73,14 @@ def test_state_goes_out_as_arrays_and_comes_back() -> None:
     assert sorted(map(tuple, twin.keys[twin.live()].tolist())) == sorted(map(tuple, table.keys[table.live()].tolist()))
     assert [sorted(codes.tolist()) for codes in twin.live_codes()] == [[0, 7]]
     assert twin.nbytes > 0
+
+
+@pytest.mark.parametrize("signs", [(-1, 1), (1, -1)])
+def test_a_ring_has_room_for_rows_that_come_beside_those_present(signs: tuple[int, int]) -> None:
+    ring, sign = ArrivalRing(), np.tile(np.array(signs, np.int8), 1024)
+    ids = np.random.default_rng(0).integers(0, 5_000, (9, 1024))
+    ring.recall(np.ones(1024, np.int8), ids[0])
+    for present, coming in itertools.pairwise(ids):
+        found = ring.recall(sign, coming)
+        assert (found[sign > 0] == coming).all() and (found[sign < 0] == present).all()
+        assert len(ring) == 1024 and ring.nbytes == 2048 * 4
