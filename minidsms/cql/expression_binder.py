@@ -324,7 +324,9 @@ class ExpressionBinder:
         return self._nested.field(struct, bound.Literal(Type.TEXT, name.name), name)
 
     def _unknown_column(self, name: syntax.Name) -> CqlError:
-        if self.context.scope.is_without_from and (name.qualifier or name.name.lower() not in self.context.aliases):
+        is_first = self.context.clause == "UNNEST" and not self.context.scope.tables  # in FROM
+        is_given = name.qualifier is None and name.name.lower() in self.context.aliases
+        if self.context.scope.is_without_from and not (is_first or is_given):
             return needs_from(self.session, name)
         error = self.context.scope.unknown(name.name, name.qualifier, self.session.text, name.span)
         hint = foreign_hint(name.name)
