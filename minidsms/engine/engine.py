@@ -82,7 +82,7 @@ class Engine:
                 except MemoryError:
                     for group in released:
                         group.stop(NO_MEMORY)
-            pending = [group for group in cut if group.is_cut]
+            pending = [group for group in cut if group.is_cut] if cut else cut
         return has_run
 
     def _run(self, released: Sequence[Group]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -234,12 +235,13 @@ class GroupStates:
         return held + (0 if self.arrivals is None else self.arrivals.nbytes)
 
     def slices(
-        self, keys: Sequence[int], outside: Callable[[Run, Sequence[Argument]], int], claim: Callable[[int], None]
-    ) -> GroupSlices:
+        self, keys: Sequence[int], outside: Callable[[Run, Sequence[Argument]], int], claim: Callable[[int], None],
+        is_global: bool = False,
+    ) -> GroupSlices:  # fmt: skip
         """The way of slices. keys: the columns groups are found by.  outside: moves what stands outside the records."""
         return GroupSlices(
             self.table, self.arrivals, self.records, keys, [arg for arg, _ in self.arguments], self._resize,
-            None if self.is_plain else outside, claim,
+            None if self.is_plain else outside, claim, is_global,
         )  # fmt: skip
 
     def acquire(self, keys: Sequence[Column], n: int) -> Int64Array:
@@ -340,7 +342,6 @@ class Aggregate(Resuming):
         self._keys = tuple(keys)
         self._key_types = self._key_schema.types
         self._calls = tuple(calls)
-        self._is_global = is_global
         begin = MAX_INSTANT if start is not None and is_global else MIN_INSTANT
         of_groups = input_fifo or groups_fifo
         self.groups = GroupStates(
@@ -353,7 +354,7 @@ class Aggregate(Resuming):
         # Functions of the user and the order of texts belong to the connection.
         coded = (c.arg_type.is_coded or (c.by_type is not None and c.by_type.is_coded) for c in calls)
         self.is_self_contained = not any(coded) and not groups.objects
-        self._slices = groups.slices(self._keys, self._move_outside, self.claim)
+        self._slices = groups.slices(self._keys, self._move_outside, self.claim, is_global)
         self.form: Form | None = None
 
     # -------------------------------------------------------------------------------------------------- the work
@@ -371,11 +372,11 @@ class Aggregate(Resuming):
         groups, slices = self.groups, self._slices
         until = MAX_INSTANT if self.failure is None else self.failure.ts
         code = None if self.form is None else self.form.code()
-        changes = slices.take(batch, self._is_global, groups.start, until, code)
-        if changes.failure is not None:
-            j, at = changes.failure
+        rows, failure = slices.take(batch, groups.start, until, code)
+        if failure is not None:
+            j, at = failure
             self.fail(int(batch.ts[at]), f"{self._calls[j]} overflows {self._calls[j].result_type}")
-        result = tuple([self._batch(*rows) for rows in changes.rows])
+        result = tuple(starmap(self._batch, rows))
         if self.failure is None:
             groups.settle(len(batch.ts))
         return result
@@ -445,7 +446,7 @@ class Aggregate(Resuming):
 
     def fitting(self) -> Form | None:
         """As `operators.forms.TwoForms` says."""
-        return self._slices.form(self._is_global)
+        return self._slices.form()
 
     def take_form(self, form: Form | None) -> None:
         """As `operators.forms.TwoForms` says."""

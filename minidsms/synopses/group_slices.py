@@ -7,7 +7,6 @@ Columns that the elements refer to in a stream's store are read there.  `kernels
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -30,28 +29,19 @@ _NO_PLACES: Int64Array = np.zeros((0, 3), np.int64)
 _NO_TABLE = np.zeros(0, np.int32), np.zeros((1, 0), np.int64), _NO_NUMBERS, _NO_NUMBERS
 
 
-@dataclass(slots=True)
-class Changes:
-    """What a slice put out. rows: in parts.  failure: (aggregate, element) of a sum that fits no INTEGER; nothing of
-    that instant is put out.
-    """
-
-    rows: list[Rows]
-    failure: tuple[int, int] | None
-
-
 class GroupSlices:
     """table, arrivals, records: of the groups; without a table there is one group, without arrivals what leaves is
     looked up.  keys: the input columns of the table's rows.  arguments: those of the aggregates, in the order in which
     the records' calls number them.  resize: makes room in all states for the ids of a table that has grown.  outside:
     moves the states that stand outside the records, and gives the instant from which there is no answer.  claim: told
-    of the bytes that are about to be taken for more room.
+    of the bytes that are about to be taken for more room.  is_global: see `grouping.close_instants`.
     """
 
     def __init__(
         self, table: KeyTable | None, arrivals: ArrivalRing | None, records: GroupRecords, keys: Sequence[int],
         arguments: Sequence[int], resize: Callable[[], None],
         outside: Callable[[Run, Sequence[Argument]], int] | None = None, claim: Callable[[int], None] = take_freely,
+        is_global: bool = False,
     ) -> None:  # fmt: skip
         self._claim = claim
         self._resize = resize
@@ -66,7 +56,8 @@ class GroupSlices:
         self._rows_out = ChangedRows(self._k + records.count)
         self._numbers = _NO_NUMBERS
         self._numbered: Sequence[int] = ()
-        self._asked = self._k, records.calls, records.sums, records.marks, records.stars
+        self._asked = self._k, records.calls, records.sums, records.marks, records.stars, is_global
+        self._is_global = is_global
         self._reserve(_LEAST_ROOM)
 
     def _reserve(self, n: int) -> None:
@@ -85,7 +76,7 @@ class GroupSlices:
         self._work = kernels.Work(self._words, self._valid, self._scratch, self._rows, self._weights, *answers)
         self._ids = _NO_NUMBERS
 
-    def form(self, is_global: bool) -> Form | None:
+    def form(self) -> Form | None:
         """The kernel for these aggregates (`kernels.grouped_form`); None where there are none, or many, or states
         outside.
         """
@@ -95,13 +86,15 @@ class GroupSlices:
 
         records = self._records
         return aggregate_form.form(
-            CALLS=records.constants, KEYS=self._k, IS_GLOBAL=is_global, WORDS=records.records.shape[1]
+            CALLS=records.constants, KEYS=self._k, IS_GLOBAL=self._is_global, WORDS=records.records.shape[1]
         )
 
     def take(
-        self, batch: Batch, is_global: bool, start: int, until: int, kernel: Callable[..., int] | None = None
-    ) -> Changes:
-        """Take a batch in. is_global, start, until: see `grouping.close_instants`.  kernel: the form's."""
+        self, batch: Batch, start: int, until: int, kernel: Callable[..., int] | None = None
+    ) -> tuple[list[Rows], tuple[int, int] | None]:
+        """Take a batch in; the rows put out, in parts, and (aggregate, element) of a sum that fits no INTEGER: nothing
+        of that instant is put out. start, until: see `grouping.close_instants`.  kernel: the form's.
+        """
         run: Callable[..., int] = kernel or kernels.aggregate_slice
         n = len(batch.ts)
         if n > self._room or (self._room > 64 * _LEAST_ROOM and n * 64 < self._room):
@@ -119,8 +112,7 @@ class GroupSlices:
         if 2 * n > out.fitting:
             out.make_ready(2 * n)
         state = grouping.SliceState(records.instants, out.begin, pauses=self._outside is not None)
-        asked = *self._asked, is_global
-        work = self._work
+        asked, work = self._asked, self._work
         while True:
             groups = *(_NO_TABLE if table is None else table.parts), *present
             held = records.records, records.nodes, records.pool, stacks
@@ -144,7 +136,7 @@ class GroupSlices:
         records.instants, culprit = state.instant, state.culprit
         failure = (culprit - 1, state.culprit_at) if culprit else None
         self._take_rows(rows, state)
-        return Changes(rows, failure)
+        return rows, failure
 
     def _take_rows(self, rows: list[Rows], state: grouping.SliceState) -> None:
         """Add the rows that have been put out since the last time."""

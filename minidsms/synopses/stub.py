@@ -197,7 +197,7 @@ class Stub:
             start = low + 1
             low += step
             step *= 2
-        low, high = start, min(low, high)
+        low, high = start, low if low < high else high
         while low < high:
             middle = (low + high) // 2
             if at(middle - origin & mask) <= bound:
