@@ -62,7 +62,7 @@ def test_room_for_the_rows_present_is_claimed_before_it_is_taken() -> None:
     slices = operator.groups.slices([0], lambda run, arguments: pytest.fail(), claimed.append)
     for n, rows in ((60, 64), (10, 128), (300, 512), (3_000, 4_096)):
         held = operator.groups.nbytes
-        slices.take(batch([(n, 1, row)] * n, SCHEMA), False, MIN_INSTANT, MAX_INSTANT)
+        slices.take(batch([(n, 1, row)] * n, SCHEMA), MIN_INSTANT, MAX_INSTANT)
         grown = operator.groups.nbytes - held
         assert operator.groups.arrivals is not None and len(operator.groups.arrivals.stacks) == rows
         assert grown in claimed or not grown
