@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def change_rows(db: Connection, statement: syntax.Delete | syntax.Update, text: str) -> int:
     """Carry it out; how many rows have left, or given their places to others."""
-    _schema_of(statement.table, db.catalog, text)
+    _check_relation(statement.table, db.catalog, text)
 
     def change(relation: RelationInput) -> int:
         schema = relation.schema
@@ -58,10 +58,9 @@ def change_rows(db: Connection, statement: syntax.Delete | syntax.Update, text: 
         raise placed_at(error, text, statement) from None
 
 
-def _schema_of(table: syntax.TableRef, catalog: Catalog, text: str) -> Schema:
-    definition = catalog.relations.get(table.name.lower())
-    if definition is not None:
-        return definition.schema
+def _check_relation(table: syntax.TableRef, catalog: Catalog, text: str) -> None:
+    if table.name.lower() in catalog.relations:
+        return
     kind = catalog.kind_of(table.name)
     if kind is not None:
         raise CqlError(f"{table.name} is a {kind}: only rows of a relation leave or change", text, table.span)
