@@ -1,7 +1,8 @@
 """`python -m tests.long.soak --cases N --seed S`: generated cases, engine against definition, until one differs.
 
 Each case runs under settings of its own; some are several queries in one connection, of which some are dropped. The
-first difference is shrunken, shown and ends the run with exit status 1.
+first difference is shown as it was found, then shrunken, and ends the run with exit status 1. One that does not come
+back is a difference all the same.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ import argparse
 import contextlib
 import sys
 import time
+import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any
 from unittest import mock
 
-from minidsms.cql.errors import CqlError, Error
+from minidsms.cql.errors import CqlError
 from minidsms.elements import Schema
 from minidsms.engine import engine
 from minidsms.joins import join
@@ -121,8 +123,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 outcome = _outcome(cases, dropped, settings)
                 outcomes[outcome.split("\n")[0] if outcome.startswith("refused") else outcome[:6]] += 1
                 if outcome.startswith("differs"):
-                    print(f"\nseed {seed}, elements from number {first}, {settings}", flush=True)
-                    print(_reproduction(cases, dropped, settings), flush=True)
+                    print(f"\nseed {seed}, case {i + 1} of this process, elements from number {first}, {settings}")
+                    print(outcome, flush=True)
+                    print(f"\n{_reproduction(cases, dropped, settings)}", flush=True)
                     if not options.keep_going:
                         return 1
         if i % 20 == 19 or i == options.cases - 1:
@@ -147,21 +150,23 @@ def _outcome(cases: Sequence[Case], dropped: dict[int, int], settings: dict[str,
     try:
         return check(case, **settings) if len(cases) == 1 else check_together(cases, dropped, **settings)
     except AssertionError as difference:
-        return f"differs: {difference}"
-    except Error as error:
-        return f"differs: {type(error).__name__}: {error}\n{case}"
-    except Exception as error:  # any other exception out of the engine is a finding too
-        return f"differs: raised {type(error).__name__}: {error}\n{case}"
+        return f"differs: {difference or traceback.format_exc()}"
+    except Exception as error:  # any exception out of the engine is a finding
+        stories = "\n".join(map(str, cases))
+        return f"differs: raised {type(error).__name__}: {error}\n{traceback.format_exc()}\n{stories}"
 
 
 def _reproduction(cases: Sequence[Case], dropped: dict[int, int], settings: dict[str, Any]) -> str:
     """The story of a smaller case that differs in the same way; of several queries, one that differs alone."""
     for case in cases:
-        if _outcome([case], {}, settings).startswith("differs"):
+        story = _outcome([case], {}, settings)
+        if story.startswith("differs"):
             break
     else:
-        return _outcome(cases, dropped, settings)
-    kind = _kind(_outcome([case], {}, settings))
+        story = story if len(cases) == 1 else _outcome(cases, dropped, settings)
+        came_back = "comes back" if story.startswith("differs") else "DOES NOT COME BACK"
+        return f"The difference {came_back} when the case runs again: {story}"
+    kind = _kind(story)
 
     def still_fails(candidate: Case) -> bool:
         try:
@@ -170,7 +175,11 @@ def _reproduction(cases: Sequence[Case], dropped: dict[int, int], settings: dict
             return False
         return _kind(_outcome([candidate], {}, settings)) == kind
 
-    return _outcome([shrink(case, still_fails)], {}, settings)
+    smaller = shrink(case, still_fails)
+    again = _outcome([smaller], {}, settings)
+    if not again.startswith("differs"):
+        return f"The difference comes back SOMETIMES: {story}\n\nand once of the smaller\n{smaller}"
+    return f"The difference comes back. The smallest case: {again}"
 
 
 def _kind(outcome: str) -> str:
