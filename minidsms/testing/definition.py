@@ -17,6 +17,7 @@ from typing import Any
 
 from minidsms.cql import bound
 from minidsms.cql.bound import JoinKind, SetKind, StreamKind
+from minidsms.cql.functions import can_fail
 from minidsms.cql.scalar import conjuncts
 from minidsms.cql.window_spec import WindowKind, WindowSpec
 from minidsms.elements import MIN_INSTANT
@@ -51,7 +52,7 @@ def answer_and_end(node: bound.Node, history: History, until: int) -> tuple[list
     for tau in instants(node, history, until):
         try:
             world.come(tau)
-            for query in world.subqueries:  # judged at every instant, whether or not a row looks at them
+            for query in world.independent:  # judged at every instant, whether or not a row looks at them
                 world.rows(query)
             if node.kind == "stream":
                 now = [(ts, +1, row) for ts, row in world.arrivals(node) if ts == tau]
@@ -110,7 +111,8 @@ def _told(node: bound.BaseStream | bound.BaseRelation, history: History) -> list
 class Definition:
     """The streams and relations of one query over one history, at the instant `tau`: `come` gives them the next.
 
-    derived: the derived streams, each before those that read it.  subqueries: those that depend on no row.
+    derived: the derived streams, each before those that read it.  independent: the subqueries, and parts of others,
+    that depend on no row.
     """
 
     def __init__(self, node: bound.Node, history: History) -> None:
@@ -119,7 +121,7 @@ class Definition:
         self.history = history
         self.tau = MIN_INSTANT
         self.derived = [n for n in nodes if isinstance(n, bound.RelationToStream)]
-        self.subqueries = [query for query in queries if not _looks_out(query)]
+        self.independent = [part for query in queries for part in _independent(query)]
         self._inputs = [n for n in nodes if isinstance(n, bound.BaseStream | bound.BaseRelation)]
         self._fixed = {n for n in nodes if not _looks_out(n)}
         self._rows: dict[bound.Node, Sequence[Row]] = {}
@@ -384,6 +386,37 @@ def _bottom_up(node: bound.Node) -> list[bound.Node]:
 def _reads_below(condition: bound.Expr, width: int) -> bool:
     """Whether the columns up to `width` are all that the condition reads of a row."""
     return not bound.subqueries(condition) and all(column < width for column in bound.columns_used(condition))
+
+
+def _independent(node: bound.Node, is_in_where: bool = False) -> Iterator[bound.Node]:
+    """The subquery, or the largest parts of it, that depend on no row outside it. is_in_where: the node's conditions
+    belong to a conjunction that does depend on one, and are judged with it.
+    """
+    is_where = isinstance(node, bound.Filter) or (isinstance(node, bound.Join) and node.join is JoinKind.INNER)
+    if not _looks_out(node) and not (is_where and is_in_where):
+        yield node
+        return
+    for below in node.inputs:
+        yield from _independent(below, is_where)
+
+
+def leaves_failures_open(node: bound.Node) -> bool:
+    """Whether, in a subquery that depends on a row outside it, something can fail beside what `_independent` gives: for
+    which rows it is judged is left open (R4), and the query may fail earlier than here.
+    """
+    below = [query for n in _bottom_up(node) for expr in n.expressions for query in bound.subqueries(expr)]
+    while below:
+        found = below.pop()
+        if not _looks_out(found):
+            continue
+        calls = found.aggregates if isinstance(found, bound.Aggregate) else ()
+        if any(map(can_fail, found.expressions)) or any(c.function not in _NEVER_FAILING for c in calls):
+            return True
+        below += found.inputs
+    return False
+
+
+_NEVER_FAILING = frozenset(("count", "min", "max"))
 
 
 def _looks_out(node: bound.Node, depth: int = 0) -> bool:

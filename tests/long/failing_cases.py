@@ -2,8 +2,8 @@
 nesting, in derived tables, HAVING and QUALIFY.
 
 A few values are at the limits of 64 bits, and a few texts are no numbers, so that most rows are met before one fails.
-No subquery is correlated (docs/semantics R4 leaves open what is judged there). Invariant: the case depends on the seed
-alone.
+A correlated subquery looks at the outer row by what cannot fail (docs/semantics R4 leaves open what is judged there),
+and reads what may. Invariant: the case depends on the seed alone.
 """
 
 from __future__ import annotations
@@ -75,11 +75,21 @@ class _Query:
         if depth and self._may(0.35):
             one, other = (self._condition(tables, depth - 1, asks) for _ in range(2))
             return self._one(f"({one} AND {other})", f"({one} OR {other})", f"NOT ({one})")
-        if asks and self._may(0.1):
+        chance = self._rng.random() if asks else 1
+        if chance < 0.1:
             table, name = self._read()
             return f"{self._value(tables, False)} {self._one('', 'NOT ')}IN (SELECT {self._value([name])} FROM {table})"
+        if chance < 0.16:
+            return self._correlated(self._value(tables, False))
         values = self._value(tables), self._value(tables, False), self._value(tables, False)
         return self._one(*_COMPARED).format(*values)
+
+    def _correlated(self, outer: str) -> str:
+        """A condition that asks a subquery in which a value of the outer row stands."""
+        table, name = self._table()
+        rest = f"FROM {table} WHERE {name}.{self._one('k', 'v')} {self._one('=', '=', '<')} {outer}"
+        asked = f"{self._one('', 'NOT ')}EXISTS (SELECT 1 {rest})"
+        return self._one(asked, f"{outer} < (SELECT {self._one('MAX', 'COUNT')}({name}.v) {rest})")
 
     def _where(self, tables: list[str]) -> str:
         return f" WHERE {self._condition(tables, asks=True)}" if self._may(0.5) else ""

@@ -36,6 +36,13 @@ PLACES = (
     "SELECT k FROM A WHERE {} AND v * 2 > 4",
     "SELECT k FROM A WHERE {} AND k < (SELECT MAX(k) FROM B)",
 )
+READ = (
+    "SELECT k FROM A WHERE EXISTS (SELECT 1 FROM (SELECT k, v * 2 AS w FROM B) AS d WHERE d.k = A.k)",
+    "SELECT k FROM A WHERE NOT EXISTS (SELECT 1 FROM (SELECT k, v * 2 AS w FROM B) AS d WHERE d.k < A.k)",
+    "SELECT k, (SELECT MAX(d.k) FROM (SELECT k FROM B WHERE v * 2 > 4) AS d WHERE d.k = A.k) AS m FROM A",
+    "WITH d AS (SELECT k, SUM(v * 2) FROM B GROUP BY k) SELECT k FROM A WHERE 1 IN (SELECT k FROM d WHERE k < A.k)",
+    "SELECT k FROM A WHERE EXISTS (SELECT 1 FROM B LEFT JOIN B AS c ON c.v * 2 > B.k WHERE B.k = A.k)",
+)
 FOUND: tuple[Step, ...] = tuple(
     [Advance(3), *(Push("B", ((1, 1, row),)) for row in ((7, 3), (None, None), (1, 3), (1, 1)))]
 )
@@ -59,3 +66,13 @@ def test_what_stands_left_fails_where_the_comparison_is_asked_for(place: str, op
 def test_what_a_subquery_is_looked_up_by_fails_where_it_is_asked_for(place: str, asked: str) -> None:
     for found in FOUND[1:]:
         agree(place.format(asked), found)
+
+
+@pytest.mark.parametrize("query", READ)
+@pytest.mark.parametrize("asking", [(), (1,), (3,)])
+def test_what_a_subquery_reads_fails_whether_or_not_a_row_asks_for_it(query: str, asking: tuple[int, ...]) -> None:
+    asked = [Push("A", ((1, 1, (k, 1, "1")),)) for k in asking]
+    case = Case(DECLARED, query, (*asked, Push("B", ((2, 1, (1, 1)), (3, 1, (2, 2**62)))), Advance(9)))
+    expected = run_definition(case)
+    assert expected.failed_at == 3
+    assert not difference_of(expected, run_engine(case, compilation="off"))
