@@ -68,12 +68,13 @@ class Template:
         if constants.keys() != set(self.names):
             raise TypeError(f"{self.function.__qualname__} has the constants {', '.join(self.names)}")
         key = tuple(constants[name] for name in self.names)
-        if key not in self._forms:
+        form = self._forms.get(key)
+        if form is None:  # as for other threads, which may be adding one at the same time
             if len(self._forms) >= MOST_KNOWN:
                 # Whoever wants one of these again begins to count its time anew.
-                self._forms = {key: form for key, form in self._forms.items() if form.is_loaded or form.is_awaited}
-            self._forms[key] = Form(self, dict(zip(self.names, key)))
-        return self._forms[key]
+                self._forms = {key: f for key, f in list(self._forms.items()) if f.is_loaded or f.is_awaited}
+            form = self._forms.setdefault(key, Form(self, dict(zip(self.names, key))))
+        return form
 
 
 class Form:
@@ -237,8 +238,9 @@ def _helper(function: FunctionType, constants: Mapping[str, Constant]) -> Functi
     key = function, tuple(constants.items())
     if key not in _helpers:
         definition = cast(Definition, definition_of(function))
-        _helpers[key] = _filled(function, constants)
-        as_helper(_helpers[key], definition.signatures, definition.inline)
+        filled = _filled(function, constants)
+        as_helper(filled, definition.signatures, definition.inline)
+        _helpers.setdefault(key, filled)  # no other thread finds one that is not known as a helper
     return _helpers[key]
 
 
