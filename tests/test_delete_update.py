@@ -102,6 +102,18 @@ def test_numbers_are_rounded_to_the_places_of_a_decimal(db: Connection, value: s
     assert present(db, "p") == [None if expected is None else Decimal(expected)]
 
 
+def test_a_decimal_without_digits_behind_the_point_counts(db: Connection) -> None:
+    db.push("R", (1, "a", None))
+    q = db.query("SELECT id FROM R")
+    for ts, value in enumerate((Decimal(7), Decimal("1E+2"), Decimal(-(2**63)), Decimal("-0"))):
+        assert db.execute("UPDATE R SET id = ?", [value]) == 1
+        db.advance(ts)
+        assert q.snapshot() == [(int(value),)]
+    for refused in (Decimal("7.0"), Decimal(2**63)):
+        with pytest.raises(CqlError, match="INTEGER"):
+            db.execute("UPDATE R SET id = ?", [refused])
+
+
 def test_texts_are_read_as_times_and_columns_may_be_called_as_keywords(db: Connection) -> None:
     q = db.query("SELECT at FROM Q")
     db.execute("INSERT INTO Q VALUES (1, 0); UPDATE Q SET at = '1970-01-01 00:00:01' WHERE id = 1")
@@ -173,6 +185,22 @@ def test_keyed_rows_are_replaced_behind_a_change(db: Connection) -> None:
     db.execute("INSERT OR REPLACE INTO K VALUES (1, 'x'), (3, 'y'), (2, 'z')")
     db.advance(5)
     assert sorted(row for _, _, row in q.fetch()) == [(1, "x"), (2, "z"), (3, "y")]
+
+
+def test_a_key_is_no_more_enforced_than_by_insert(db: Connection) -> None:
+    queries = "SELECT id, n FROM {}", "SELECT RSTREAM(v, n) FROM S [NOW], {} AS r, Q WHERE v = r.id AND r.id = Q.id"
+    db.execute("CREATE RELATION K (id INTEGER, n TEXT) KEY (id); CREATE RELATION P (id INTEGER, n TEXT)")
+    keyed, plain = [[db.query(text.format(name)) for text in queries] for name in "KP"]
+    db.push("Q", (7, 0), ts=0)
+    for name in "KP":
+        db.execute(f"INSERT INTO {name} VALUES (1, 'a'), (2, 'b'), (2, 'c'); UPDATE {name} SET id = 7 WHERE n < 'c'")
+    db.push("S", ("a", 7), ts=1)
+    db.advance(1)
+    changes = [[Counter(q.fetch()) for q in of] for of in (keyed, plain)]
+    assert changes[0] == changes[1] and len(changes[0][1]) == 2
+    db.execute("INSERT OR REPLACE INTO K VALUES (7, 'd')")
+    db.advance(5)
+    assert sorted(keyed[0].snapshot()) == [(2, "c"), (7, "d")]
 
 
 @pytest.mark.parametrize("checkpoint", [False, True])

@@ -7,6 +7,8 @@ all changes are made at one instant, the first that is still open, and after an 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from minidsms.cql import bound, syntax
@@ -19,7 +21,7 @@ from minidsms.cql.session import Session
 from minidsms.elements import Column, Schema, Type
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.statements.connectors import placed_at
-from minidsms.statements.constant_rows import rows_once, tables_read
+from minidsms.statements.constant_rows import COUNTED, rows_once, tables_read
 
 if TYPE_CHECKING:
     from minidsms.connection import Connection
@@ -106,7 +108,13 @@ def _rows_and_values(
 
 
 def _assigned(session: Session, value: bound.Expr, target: Type) -> bound.Expr:
-    """The value as the type of its column; numbers are rounded to the places of a DECIMAL."""
+    """The value as the type of its column; numbers are rounded to the places of a DECIMAL, and a Decimal that a parameter
+    gives may count something, as for INSERT.
+    """
+    if target in COUNTED and isinstance(value, bound.Literal) and isinstance(value.value, Decimal):
+        if not value.type.scale and -(2**63) <= value.value < 2**63:
+            value = replace(value, type=Type.INTEGER, value=int(value.value))
+        return coerce(session, value, target)
     if target.kind != "DECIMAL" or value.type.kind not in ("INTEGER", "FLOAT", "DECIMAL"):
         return coerce(session, value, target)
     if isinstance(value, bound.Literal):

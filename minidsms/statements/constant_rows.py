@@ -33,7 +33,7 @@ from minidsms.values.coded import fitted
 if TYPE_CHECKING:
     from minidsms.connection import Connection
 
-_COUNTED = (Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL)
+COUNTED = (Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL)
 """Types of which Python has ints."""
 
 
@@ -140,7 +140,7 @@ def _values(db: Connection, statement: syntax.Insert, types: Sequence[Type], tex
         column = constant_column([found], found.type, context, text)
         value = codec(found.type).rows(Batch(np.zeros(1, np.int64), None, [column]))[0][0]
         # As INSERT of SQL, where nothing is lost: a parameter may be a Decimal that counts something.
-        is_count = isinstance(value, Decimal) and not found.type.scale and type_ in _COUNTED
+        is_count = isinstance(value, Decimal) and not found.type.scale and type_ in COUNTED
         return int(value) if is_count else value
 
     return [list(map(value, row, types)) for row in statement.rows]
