@@ -7,7 +7,15 @@ import pytest
 from tests.long.fault_cases import CASES, run_all, run_case
 from tests.long.faults import Faults, injected
 
-STRIDES = {"a topic written": 8, "a topic read": 8, "a compaction": 5, "a clock": 3, "an archive": 3, "a replay": 3}
+STRIDES = {
+    "a topic written": 8,
+    "a topic read": 8,
+    "a compaction": 5,
+    "a clock": 3,
+    "an archive": 3,
+    "a folder": 41,
+    "a replay": 3,
+}
 """A broker takes its time, and these run often; `make soak` leaves none out."""
 LASTING = ("a csv file", "an appended file", "an archive", "rolling files")
 """Where what fails goes on failing, too; `make soak` lets it for all."""

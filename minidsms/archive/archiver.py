@@ -82,9 +82,14 @@ class Archiver:
     def attach(self, recorder: Recorder) -> Writer:
         """Write for one more recorder; what does. Error where another writer has its archive."""
         writer = Writer(recorder.archive)
+        try:
+            reached = recorder.archive.reached
+        except BaseException:
+            writer.release()
+            raise
         with self._changed:
             self._recorders[recorder] = writer
-            self._next = max(self._next, recorder.archive.reached)
+            self._next = max(self._next, reached)
         return writer
 
     def detach(self, recorder: Recorder) -> None:
@@ -371,11 +376,10 @@ class Archiver:
 
     @staticmethod
     def _reason(archive: Archive, error: Exception) -> Error:
-        reason = getattr(error, "strerror", None) or str(error)[:200]
-        return Error(
-            f"the archive {archive.folder!r} cannot be written: {reason}\n"
-            "help: its last elements wait in memory; nothing more is taken until they have been written"
-        )
+        text, _, help = str(error).partition("\nhelp: ")
+        reason = getattr(error, "strerror", None) or text[:200]
+        waits = "its last elements wait in memory; nothing more is taken until they have been written"
+        return Error(f"the archive {archive.folder!r} cannot be written: {reason}\nhelp: {help or waits}")
 
 
 def _is_of_relation(recorder: Recorder) -> bool:

@@ -109,7 +109,11 @@ class Archiving(Database):
         assert self.archiver is not None
         recorder = Recorder(self.archiver, archive, self.dictionary, progress)
         self.archiver.attach(recorder)
-        recorder.must_resume = archive.metadata.kind == "relation" and bool(archive.partitions())
+        try:
+            recorder.must_resume = archive.metadata.kind == "relation" and bool(archive.partitions())
+        except BaseException:
+            self.archiver.forget(recorder)
+            raise
         return recorder
 
     def flush(self) -> None:
@@ -291,9 +295,13 @@ def _attach(
         db.archiver = Archiver(db.settings["archive_rows"], interval_s, _retention(db.settings, db.tick_ns))
         weakref.finalize(db, db.archiver.let_go).atexit = False
     recorder = db.recorded(archive, target, _progress(target))
-    if not isinstance(target, StreamInput | RelationInput):
-        target.stand_alone()
-    begin(target, recorder, is_new)
+    try:
+        if not isinstance(target, StreamInput | RelationInput):
+            target.stand_alone()
+        begin(target, recorder, is_new)
+    except BaseException:
+        db.archiver.forget(recorder)
+        raise
     target.recorder = recorder
 
 

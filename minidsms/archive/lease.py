@@ -39,6 +39,7 @@ class Lease:
         self._token = secrets.token_hex(8)
         self._mutex = threading.Lock()
         self._ended = threading.Event()
+        self._is_lost = False
         try:
             self._take(folder)
         except OSError as error:
@@ -83,9 +84,16 @@ class Lease:
     def _renew(self) -> None:
         while not self._ended.wait(_RENEW_S):
             with contextlib.suppress(OSError), self._mutex:
-                if self._ended.is_set() or self._holder().get("writer") != self._token:
+                if self._ended.is_set():
+                    return
+                if self._holder().get("writer") != self._token:
+                    self._is_lost = True
                     return
                 self._storage.write(self._path, lambda file: _put(file, self._content()))
+
+    def is_held(self) -> bool:
+        """See `Held`. It is looked at as often as it is renewed; in between the log decides (`Storage.locks`)."""
+        return not self._is_lost
 
     def abandon(self) -> None:
         """In a child of fork(): only the parent holds it."""

@@ -8,6 +8,7 @@ import os
 from minidsms.archive.storage import LOCAL, Storage
 from minidsms.cql.errors import Error, saying
 from minidsms.process.forking import register
+from minidsms.sinks.locking import is_at
 
 _NAME = ".lock"
 
@@ -18,9 +19,9 @@ class Lock:
     def __init__(self, folder: str) -> None:
         from minidsms.archive.format import readable
 
-        path = os.path.join(folder, _NAME)
+        self._path = os.path.join(folder, _NAME)
         with saying(f"cannot write the archive {folder!r}"):
-            self._handle: int | None = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            self._handle: int | None = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             _lock(self._handle)
         except OSError:
@@ -43,6 +44,10 @@ class Lock:
     def abandon(self) -> None:
         """In a child of fork(): only the parent holds it."""
         self.release()
+
+    def is_held(self) -> bool:
+        """See `Held`."""
+        return self._handle is not None and is_at(self._path, self._handle)
 
     def release(self) -> None:
         """Let another writer have it. Releasing twice is no error."""

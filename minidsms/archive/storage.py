@@ -34,6 +34,9 @@ class Entry:
 class Held(Protocol):
     """The right to write an archive."""
 
+    def is_held(self) -> bool:
+        """Whether it is not known to have been lost to somebody else."""
+
     def release(self) -> None:
         """Let another writer have it. Releasing twice is no error."""
 

@@ -82,6 +82,8 @@ class Writer:
 
     def check(self) -> None:
         """Error where nothing can be committed any more, because the archive has been lost to somebody else."""
+        if self._lost is None and not self._lock.is_held():
+            self._lost = "its lock has been removed, or taken by somebody else"
         if self._lost is not None:
             raise Error(
                 f"the archive {self.archive.folder!r} is no longer this connection's: {self._lost}\n"

@@ -8,6 +8,7 @@ Invariant: a log that has not been named by `minidsms.json` is nobody's to rely 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import threading
@@ -58,12 +59,13 @@ class Checkpoints:
                 with db.settled() as until:
                     moment, source = Moment(db), db.log_folder
                     db.dictionary.keeps_all = True  # its codes stand in what is written meanwhile
+                db.held.check()
                 tidy(db.folder, db.metadata)
                 db.flush()  # what it leaves out is in the archives
                 if db.archives.lost:
                     raise Error(f"no checkpoint was made: {next(iter(db.archives.lost.values()))}")
                 whole, last, linked = write_checkpoint(place, db.metadata.settings, source, until, moment, self._go_on)
-                log = Log(os.path.join(place, FIRST_LOG), "os")
+                log = Log(os.path.join(place, FIRST_LOG), "os", db.held)
                 for _ in range(_MOST_ROUNDS):
                     first, last = last.number, _add(log, source, last, db.entries, self._go_on)
                     log.sync()
@@ -81,11 +83,14 @@ class Checkpoints:
                     made["written"] = nbytes - linked
                     left = db.switch_to(log, os.path.join(place, FIRST_LOG), {**made, "whole": told}, before)
                 left.retire()
+                db.held.check()
                 tidy(db.folder, db.metadata)
             except (Exception, KeyboardInterrupt) as error:
                 if log is not None and log is not db.log:
                     log.abandon()
-                shutil.rmtree(place, ignore_errors=True)
+                with contextlib.suppress(Error):
+                    db.held.check()  # else another connection may be making one there
+                    shutil.rmtree(place, ignore_errors=True)
                 if isinstance(error, OSError):
                     raise Error(f"no checkpoint was made in {db.folder!r}: {error.strerror or error}") from None
                 raise

@@ -95,7 +95,8 @@ class DurableConnection(Connection):
         for name, value in given.items():
             check_setting(name, value)
         prepare(self.folder)
-        self._lock = FolderLock(self.folder)
+        self.held = FolderLock(self.folder)
+        """The lock of the folder."""
         try:
             found = metadata_of(self.folder)
             if found is None:
@@ -114,7 +115,7 @@ class DurableConnection(Connection):
                 self.archiver.give_up()  # type: ignore[union-attr]
             if self.log is not None:
                 self.log.abandon()
-            self._lock.release()
+            self.held.release()
             raise
 
     def _begin(self, folder: str) -> None:
@@ -150,7 +151,7 @@ class DurableConnection(Connection):
         self.system_streams.begin_anew()
         self.warnings[:] = self.archives.lost.values()  # others are of calls that have told them
         self.metadata = raised(self.folder, self.metadata)
-        log = Log(place, self.settings["durability"])
+        log = Log(place, self.settings["durability"], self.held)
         if log.removed_bytes:
             self.warnings.append(
                 f"{self.folder}: {log.removed_bytes} bytes at the end of the log, no whole entries, were removed: "
@@ -327,6 +328,7 @@ class DurableConnection(Connection):
         """Let a checkpoint be the log, which holds all that the log does, on disk; the log there was, to be retired.
         The lock is held. place: its folder now.  made: what is told of it.  before: see `Metadata`.  Raises OSError.
         """
+        self.held.check()
         name = log_after(self.metadata.log)
         log.folder = os.path.join(self.folder, name)
         os.replace(place, log.folder)
@@ -1000,7 +1002,7 @@ class DurableConnection(Connection):
         super().abandon()
         if self.log is not None:
             self.log.abandon()
-        self._lock.release()
+        self.held.release()
 
     def _end(self) -> None:
         """Its queries go on when the folder is opened again."""
@@ -1023,7 +1025,7 @@ class DurableConnection(Connection):
             if self.log is not None:
                 self.log.close()
         finally:
-            self._lock.release()
+            self.held.release()
 
 
 class _Taking:

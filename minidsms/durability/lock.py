@@ -1,4 +1,9 @@
-"""One process for a durable folder: a lock that the system gives back when the process ends, however it ends."""
+"""One process for a durable folder: a lock that the system gives back when the process ends, however it ends.
+
+It is a lock on a file that holds the number of the process. Somebody may remove or replace that file, alone or with the
+folder, and a file system may let go of the lock: then another process can open the folder. `check` sees it before
+anything is written, and from then on nothing is.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +12,27 @@ import time
 
 from minidsms.cql.errors import Error, saying
 from minidsms.process.ended import has_ended
-from minidsms.sinks.locking import try_hold
+from minidsms.sinks.locking import is_at, try_hold
 
 _NAME = "lock"
 _MOST_S = 2.0
 """How long a child is waited for whose parent has ended: it lets go of the lock at once, when it comes to run."""
+
+LOOK_S = 0.01
+"""Before every entry it would cost a tenth of what the shortest push costs."""
 
 
 class FolderLock:
     """Held from construction to `release`. Error where another connection, here or in another process, holds it."""
 
     def __init__(self, folder: str) -> None:
+        self._folder, self._path = folder, os.path.join(folder, _NAME)
+        self._number = str(os.getpid())
+        self._looked_s = 0.0
+        self.is_lost = False
+        """`check` has found it so."""
         with saying(f"the folder {folder!r} cannot be written"):
-            self._handle: int | None = os.open(os.path.join(folder, _NAME), os.O_RDWR | os.O_CREAT, 0o644)
+            self._handle: int | None = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
         deadline = time.monotonic() + _MOST_S
         while (held := try_hold(self._handle)) is False and self._is_behind() and time.monotonic() < deadline:
             time.sleep(0.005)
@@ -32,18 +45,38 @@ class FolderLock:
             )
         try:
             os.ftruncate(self._handle, 0)
-            os.pwrite(self._handle, str(os.getpid()).encode(), 0)
+            os.pwrite(self._handle, self._number.encode(), 0)
+            self.check()
         except BaseException as error:
             self.release()
             if isinstance(error, OSError):
                 raise Error(f"the folder {folder!r} cannot be written: {error.strerror or error}") from None
             raise
 
+    def look(self) -> None:
+        """`check`, unless that has been done a moment ago."""
+        if self.is_lost or time.monotonic() >= self._looked_s + LOOK_S:
+            self.check()
+
+    def check(self) -> None:
+        """Error where the folder is no longer this connection's, or nobody can know."""
+        if self._handle is None:
+            return  # it has been let go of
+        self._looked_s = time.monotonic()
+        if not self.is_lost:
+            with saying(f"the lock of the folder {self._folder!r} cannot be read"):
+                self.is_lost = not is_at(self._path, self._handle) or self._holder() != self._number
+        if self.is_lost:
+            raise Error(
+                f"the folder {self._folder!r} is no longer this connection's: its lock has been removed or replaced, "
+                "and another process may have opened it\n"
+                "help: nothing more is written; close the connection, and open the folder again if nobody else has it"
+            )
+
     def _holder(self) -> str:
         """The process that has written its number."""
         assert self._handle is not None
-        os.lseek(self._handle, 0, os.SEEK_SET)
-        return os.read(self._handle, 20).decode("ascii", "replace").strip()
+        return os.pread(self._handle, 20, 0).decode("ascii", "replace").strip()
 
     def _is_behind(self) -> bool:
         """Whether who holds it is a child of the process that took it, which has ended."""

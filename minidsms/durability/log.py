@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from minidsms.archive.atomic import sync_folder
 from minidsms.cql.errors import Error, saying
+from minidsms.durability.lock import FolderLock
 from minidsms.durability.segments import HEADER, Part, entries, frame, header, is_current, name_of_segment, segments
 from minidsms.process.behind import end_at_exit
 from minidsms.process.interrupts import held
@@ -29,11 +30,14 @@ BATCH_S = 0.1
 
 
 class Log:
-    """A log that is appended to. durability: 'sync', 'batch' or 'os'. Errors are Error."""
+    """A log that is appended to. durability: 'sync', 'batch' or 'os'.  lock: without it nothing is written; None for a
+    log that is of no folder yet.  Errors are Error.
+    """
 
-    def __init__(self, folder: str, durability: str) -> None:
+    def __init__(self, folder: str, durability: str, lock: FolderLock | None = None) -> None:
         """Goes on after the last whole entry; what stands behind it, cut off by a crash, is removed."""
         self.folder = folder
+        self._lock = lock
         self.durability = durability
         self._handle: int | None = None
         self._failure: OSError | None = None
@@ -105,7 +109,8 @@ class Log:
         assert number == self.next - 1 and self._before < self._size
         self.next, self._size, self._is_torn = number, self._before, True
         self._synced, self._wanted = min(self._synced, number), min(self._wanted, number)
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, Error):
+            self.check()
             self._mend()  # else the next entry does
 
     def retract_last(self, number: int) -> None:
@@ -125,10 +130,14 @@ class Log:
     def sync(self) -> None:
         """Return when all that has been appended is on disk. One sync serves all who wait for it."""
         wanted = self.next
-        if self._synced >= wanted and self._failure is None:
+        self.check()
+        if self._lock is not None:
+            self._lock.check()
+        if self._synced >= wanted:
             return
         with self._syncing:
-            self.check()
+            if self._failure is not None:
+                self._raise()
             if self._synced < wanted and self._handle is not None:
                 reached = self.next
                 try:
@@ -144,9 +153,11 @@ class Log:
         return self._synced >= self._wanted
 
     def check(self) -> None:
-        """Error where a sync has failed."""
+        """Error where a sync has failed, or the folder is another connection's."""
         if self._failure is not None:
             self._raise()
+        if self._lock is not None:
+            self._lock.look()
 
     def _raise(self) -> NoReturn:
         assert self._failure is not None
@@ -239,7 +250,8 @@ class Log:
         """Sync what there is, and end. Closing twice is no error."""
         self.stop()
         try:
-            if self._handle is not None and self._failure is None:
+            if self._handle is not None and self._failure is None and not (self._lock and self._lock.is_lost):
+                self.check()
                 with contextlib.suppress(OSError):  # what is torn is cut off when the log is opened, too
                     self._mend()
                 self.sync()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import time
 from collections.abc import Iterator
 
@@ -27,6 +28,17 @@ def try_hold(number: int) -> bool | None:
         return False
     except OSError:
         return None
+
+
+def is_at(path: str, number: int) -> bool:
+    """Whether a path still names an open file: a lock on one that has been removed or replaced keeps nobody off. Raises
+    OSError where nobody can know.
+    """
+    try:
+        there = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return os.path.samestat(there, os.fstat(number))
 
 
 MOST_S = 10.0

@@ -108,8 +108,8 @@ def _rows_and_values(
 
 
 def _assigned(session: Session, value: bound.Expr, target: Type) -> bound.Expr:
-    """The value as the type of its column; numbers are rounded to the places of a DECIMAL, and a Decimal that a parameter
-    gives may count something, as for INSERT.
+    """The value as the type of its column; numbers are rounded to the places of a DECIMAL, and a Decimal may count
+    something, as for INSERT: a parameter gives one.
     """
     if target in COUNTED and isinstance(value, bound.Literal) and isinstance(value.value, Decimal):
         if not value.type.scale and -(2**63) <= value.value < 2**63:

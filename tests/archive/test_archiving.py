@@ -8,14 +8,14 @@ import sys
 import time
 import weakref
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
 
 import minidsms
 from minidsms.archive import archiver as archiver_module
-from minidsms.archive.format import find
+from minidsms.archive.format import Archive, find
 from minidsms.archive.progress import Progress
 from minidsms.cql.errors import Error
 from tests.archive.reading import elements, rows
@@ -155,6 +155,36 @@ def test_an_archive_has_one_writer(tmp_path: Path) -> None:
         assert other.execute("SHOW STREAMS").rows == ()
         db.close()
         other.execute(f"CREATE STREAM S (v INTEGER) ARCHIVE '{tmp_path}'")
+
+
+def test_a_writer_whose_lock_has_been_removed_can_no_longer_commit(tmp_path: Path) -> None:
+    with minidsms.connect() as other:
+        db = minidsms.connect()
+        db.execute(f"CREATE STREAM S (v INTEGER) ARCHIVE '{tmp_path}'")
+        (tmp_path / "S" / ".lock").unlink()
+        other.execute(f"CREATE STREAM S (v INTEGER) ARCHIVE '{tmp_path}'")
+        db.push("S", (1,), ts=1)
+        with pytest.raises(Error, match=r"no longer this connection's: its lock has been removed(?s:.*)begin again"):
+            db.flush()
+        with pytest.raises(Error, match="no longer this connection's"):
+            db.close()
+        other.push("S", (2,), ts=2)
+    assert elements(tmp_path, "S") == [(2, 1, 2)]
+
+
+def test_an_archive_that_cannot_be_begun_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (v INTEGER); CREATE RELATION R (v INTEGER)")
+        for name, fails in (("S", "reached"), ("R", "partitions")):
+            with monkeypatch.context() as patched:
+                patched.setattr(Archive, fails, property(_fail) if fails == "reached" else _fail)
+                with pytest.raises(Error, match="cannot be read"):
+                    db.archive(name, tmp_path)
+            db.archive(name, tmp_path)
+
+
+def _fail(archive: Archive) -> NoReturn:
+    raise Error(f"{archive.folder!r} cannot be read")
 
 
 def test_a_relation_that_does_not_follow_its_archive_is_refused(tmp_path: Path) -> None:

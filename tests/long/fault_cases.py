@@ -217,6 +217,85 @@ def _write_source(path: str) -> None:
             text.write("ts,k\n" + "".join(f"{k},{k}\n" for k, _ in ROWS))
 
 
+# --------------------------------------------------------------------------------------------------- folders
+
+
+class _Client:
+    """Of a connection with a folder: makes every call again, and opens the folder again, until it has been made."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self.db: Any = None
+        self.kept = self.doubtful = 0
+        """Elements that have been taken, and those of a call that has failed."""
+
+    def call(self, make: Callable[[Any], object]) -> None:
+        """Make a call, asked for at most twice in each of three connections."""
+        for _ in range(3):
+            if self.db is None:
+                with self._run.refusing():
+                    self.db = minidsms.connect(self._run.path("db"), archive_rows=3)
+            for _ in range(2 if self.db is not None else 0):
+                with self._run.refusing():
+                    make(self.db)
+                    return
+            self.close()
+
+    def push(self, rows: Sequence[Any]) -> None:
+        """Push what is not there yet. AssertionError where the folder has another number than was taken."""
+
+        def make(db: Any) -> None:
+            position = db.position("S")
+            assert position in (self.kept, self.kept + self.doubtful), "what was taken is lost, or comes twice"
+            self.kept, self.doubtful = position, 0
+            left = rows[self.kept - rows[0][0] :] if self.kept >= rows[0][0] else []
+            if left:
+                self.doubtful = len(left)
+                db.push("S", left, ts=[row[0] for row in left])
+                self.kept, self.doubtful = self.kept + len(left), 0
+
+        self.call(make)
+
+    def close(self) -> None:
+        """Close the connection, at the second attempt if need be."""
+        for _ in range(2 if self.db is not None else 0):
+            with self._run.refusing():
+                self.db.close()
+                break
+        self.db = None
+
+
+def _kept_in_a_folder(run: Run) -> None:
+    """Whatever fails, the folder opens again with all that was taken, and its file and archive have it once."""
+    client = _Client(run)
+    client.call(lambda db: db.execute("CREATE STREAM IF NOT EXISTS S (k INTEGER, t TEXT)"))
+    client.call(lambda db: db.execute(f"CREATE QUERY IF NOT EXISTS q AS SELECT k FROM S INTO '{run.path('q.csv')}'"))
+    client.call(functools.partial(_archive_once, run.path("archives")))
+    for rows in PUSHES:
+        client.push(rows)
+        client.call(lambda db: db.checkpoint())
+    client.close()
+    run.faults.is_on = False
+    with minidsms.connect(run.path("db")) as db:
+        assert "s" in db.catalog.streams or not client.kept
+        n = db.position("S") if "s" in db.catalog.streams else 0
+        assert n in (client.kept, client.kept + client.doubtful), "what was taken is lost"
+        if "q" in db.queries:
+            db.execute("DROP QUERY q")
+            with open(run.path("q.csv")) as file:
+                assert [line.split(",")[-1] for line in file.read().split()[1:]] == [str(k) for k in range(n)]
+        db.flush()
+        is_archived = n > 0 and db.stream_input("S").recorder is not None
+    if is_archived:
+        run.taken = ROWS[:n]
+        _check_archive(run, run.path("archives"))
+
+
+def _archive_once(folder: str, db: Any) -> None:
+    if db.stream_input("S").recorder is None:
+        db.archive("S", folder)
+
+
 # -------------------------------------------------------------------------------------------------- archives
 
 
@@ -236,17 +315,17 @@ def _archived(run: Run) -> None:
         _check_archive(run)
 
 
-def _check_archive(run: Run) -> None:
-    """The archive is sound, and holds what was taken."""
+def _check_archive(run: Run, folder: str = "") -> None:
+    """The archive is sound, and holds what was taken. folder: the case's own where none is given."""
     from minidsms.archive.format import archives_in
     from minidsms.archive.verifying import verify
 
-    (archive,) = archives_in(run.folder)
+    (archive,) = archives_in(folder or run.folder)
     assert not list(verify(archive))
     with minidsms.connect() as db:
         db.execute("CREATE STREAM S (k INTEGER, t TEXT)")
         query = db.query("SELECT k, t FROM S")
-        db.replay(run.folder)
+        db.replay(folder or run.folder)
         db.advance(100)
         got = [change.row for change in query.fetch()]
     assert got == run.taken, f"the archive holds {got}, taken were {run.taken}"
@@ -488,6 +567,7 @@ CASES: dict[str, Callable[[Run], None]] = {
     "an arrow source": _source("in.arrow"),
     "a parquet source": _source("in.parquet"),
     "a growing file": _source("growing.csv", _GROWING),
+    "a folder": _kept_in_a_folder,
     "an archive": _archived,
     "a compaction": _compacted,
     "a replay": _replayed,
