@@ -78,12 +78,15 @@ class Writer:
             self._lost = "somebody else has written it since"
         except InDoubtError as error:
             self._lost, self._is_in_doubt = f"whether its last commit was made is not known ({str(error)[:200]})", True
-        self.check()
+        self._check_lost()
 
     def check(self) -> None:
         """Error where nothing can be committed any more, because the archive has been lost to somebody else."""
         if self._lost is None and not self._lock.is_held():
             self._lost = "its lock has been removed, or taken by somebody else"
+        self._check_lost()
+
+    def _check_lost(self) -> None:
         if self._lost is not None:
             raise Error(
                 f"the archive {self.archive.folder!r} is no longer this connection's: {self._lost}\n"

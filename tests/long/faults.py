@@ -31,8 +31,8 @@ except ImportError:
     confluent_kafka = None  # type: ignore[assignment]
 
 _IN_OS = (
-    "open", "fsync", "fstat", "ftruncate", "link", "listdir", "makedirs", "mkdir", "posix_fallocate", "pwrite", "rename",
-    "replace", "scandir", "stat", "unlink", "write",
+    "open", "fsync", "fstat", "ftruncate", "link", "listdir", "makedirs", "mkdir", "posix_fallocate", "pwrite",
+    "rename", "replace", "scandir", "stat", "unlink", "write",
 )  # fmt: skip
 _IN_PARQUET = ("write_table", "read_metadata", "read_schema")
 """What pyarrow does with files that it opens by itself."""
