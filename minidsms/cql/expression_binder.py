@@ -38,7 +38,7 @@ from minidsms.cql.stand_ins import of_different, stood_in
 from minidsms.cql.times import NotATime, duration_ticks
 from minidsms.cql.words import MONTHS
 from minidsms.cql.written_out import aggregate_written_out, over_written_out, written_out
-from minidsms.cql.wrong_types import LENGTHS, wrong_types
+from minidsms.cql.wrong_types import LENGTHS, naming_call, wrong_types
 from minidsms.elements import INT64_MAX, INT64_MIN, Schema, Type
 from minidsms.functions import LIBRARY
 from minidsms.functions.calendar import DAYS_AND_MORE, PARTS, TAKE_A_UNIT, UNITS
@@ -460,6 +460,7 @@ class ExpressionBinder:
 
     def _binary(self, op: str, left: syntax.Expr, right: syntax.Expr, expr: syntax.Expr) -> bound.Expr:
         if op in ("=", "<>"):
+            self._check_row_of_query(op, left, right)
             rows = self._values(left), self._values(right)
             if len(rows[0]) > 1 or len(rows[1]) > 1 or isinstance(left, syntax.Row) or isinstance(right, syntax.Row):
                 equal = self._equal_rows(rows[0], rows[1], expr)
@@ -473,6 +474,14 @@ class ExpressionBinder:
                 if any(part.months is not None for part in parts_of_it):
                     return self._moved(self.bind(instant), parts_of_it, expr)
         return self.apply(op, [self.bind(left), self.bind(right)], expr)
+
+    def _check_row_of_query(self, op: str, left: syntax.Expr, right: syntax.Expr) -> None:
+        """Error where a row of several values is compared with a subquery, which gives one."""
+        for row, query in ((left, right), (right, left)):
+            if isinstance(row, syntax.Row) and len(row.items) > 1 and isinstance(query, syntax.ScalarQuery):
+                written = self.session.snippet(row.span) or "(a, b)", self.session.snippet(query.span) or "(SELECT ..)"
+                hint = f"write {written[0]} {'IN' if op == '=' else 'NOT IN'} {written[1]}"
+                raise self.session.error("a subquery is one value, and this is a row", query.span, "", hint)
 
     def _moved(self, instant: bound.Expr, length: Sequence[PartOfLength], expr: syntax.Expr) -> bound.Expr:
         """An instant that moves by whole months first, all at once, and then by the rest."""
@@ -621,7 +630,8 @@ class ExpressionBinder:
         if key == "date_part" and (part := self._written_part(expr.args)) is not None:
             return self.bind(replace(expr, function=part, args=expr.args[1:]))
         if isinstance(described, Written):
-            return self.bind(written_out(described, expr))
+            with naming_call(self.session, described, expr):
+                return self.bind(written_out(described, expr))
         if key == "time_bucket" and len(expr.args) == 2:
             width = parts_of_length(expr.args[0])
             if width and all(part.is_months for part in width):

@@ -113,6 +113,7 @@ _HINTS = {
     **dict.fromkeys(("num_nulls", "num_nonnulls"), "write CASE WHEN a IS NULL THEN 1 ELSE 0 END + .."),
     "xor": "write BITXOR(a, b)",
     "hash": "write MD5(text) or SHA256(text)",
+    "version": "in Python, minidsms.__version__",
     "attr": "write ANY_VALUE(x)",
     **{name: _RANKS.format(f"{name.upper()}()") for name in RANKS},
     **{name: _RANKS.format(f"{name.upper()}(x)") for name in NEIGHBOURS},

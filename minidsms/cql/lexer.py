@@ -303,11 +303,14 @@ def _refuse_glued_word(text: str, start: int, end: int, stop: int) -> None:
     glued = _WORD_CHARACTERS.match(text, end, stop)
     if glued is not None:
         number, word = text[start:end], glued.group()
+        hint = f'a number and its unit stand apart: "{number} SECONDS"; a name does not begin with a digit'
+        if number == "0" and word[0] in "xXbBoO":
+            hint = "numbers are written in decimal"
         raise CqlError(
             f'"{number}{word}" is neither a number nor a name',
             text,
             (start, glued.end()),
-            hint=f'a number and its unit stand apart: "{number} SECONDS"; a name does not begin with a digit',
+            hint=hint,
         )
 
 

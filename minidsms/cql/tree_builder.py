@@ -162,6 +162,8 @@ class TreeBuilder(ExpressionBuilder):
         from minidsms.cql.foreign_windows import window_here
 
         hint = foreign_hint(name)
+        if isinstance(args[0], syntax.Binary | syntax.Unary | syntax.Logical | syntax.InList | syntax.Between):
+            hint = f"a condition stands in WHERE: FROM {name} WHERE {self.text[args[0].span[0] : args[0].span[1]]}"
         if window := window_here(self.text, part_span(name)[0]):
             hint = f"the window stands behind the stream: {window}"
         elif not hint and all(isinstance(arg, syntax.Name) and arg.qualifier is None for arg in args):
@@ -171,15 +173,20 @@ class TreeBuilder(ExpressionBuilder):
         return self.fail(f"{name} is no relation with arguments", name, hint=hint)
 
     def parenthesised(self, parts: list[Part]) -> syntax.FromItem:
-        item, window, alias = parts[1], parts[3], parts[4]
+        item, window, alias, columns = parts[1], parts[3], parts[4], parts[5]
         span = span_of(parts)
+        if columns is not None:  # names of its own for the columns that a query of it has
+            self._check_columns(alias, columns)
+            inner = item if window is None else syntax.ParenthesisedRef(item, window, span=span)
+            query = syntax.Select((syntax.SelectItem(syntax.Star(span=span), span=span),), (inner,), span=span)
+            return syntax.QueryRef(query, None, _text(alias), _names(columns), span=span)
         if window is None and alias is None:
             return dataclasses.replace(item, span=span)  # type: ignore[no-any-return]
         return syntax.ParenthesisedRef(item, window, _text(alias), span=span)
 
     def parenthesised_alias_first(self, parts: list[Part]) -> syntax.FromItem:
-        left, item, right, alias, window = parts
-        return dataclasses.replace(self.parenthesised([left, item, right, window, alias]), span=span_of(parts))
+        left, item, right, alias, columns, window = parts
+        return dataclasses.replace(self.parenthesised([left, item, right, window, alias, columns]), span=span_of(parts))
 
     def join_condition(self, parts: list[Part]) -> _Clause:
         if parts[0].type == "ON":

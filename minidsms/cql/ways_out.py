@@ -90,6 +90,8 @@ _FOREIGN = {
     "ISNULL": "write IS NULL",
     "SYMMETRIC": "BETWEEN has the least value first",
     "SAMPLE": _NO_SAMPLES,
+    "SCHEMA": f"{_ONE_CATALOG}; a stream is declared by CREATE STREAM S (a INTEGER, b TEXT)",
+    "CONTEXT": "rows are divided by a key by GROUP BY k, or by the window: S [PARTITION BY k ROWS 10]",
     "INDEX": "there are no indexes to create: joins and groups keep their own",
     "ORDER": "ORDER BY .. LIMIT n stands behind a SELECT and keeps the first n rows of its relation",
     "LIMIT": "LIMIT stands behind ORDER BY, which says which rows are the first; a stream is bounded by [ROWS 10]",
@@ -121,6 +123,11 @@ TAKEN_FOR_NAMES = {
     "FOR": "a relation joined with S [NOW] is as it was at the instant of the row",
     "OVER": "behind OVER stands what the call sees: OVER (PARTITION BY k ORDER BY ts ROWS 10 PRECEDING)",
     "MINUS": "write EXCEPT",
+    "KEEP": "write ARG_MAX(x, k), or ARG_MIN(x, k): the value of x where k is greatest, or least",
+    "OUTPUT": (
+        "leave OUTPUT out: an answer is told by its changes; one every ten seconds is that of S [TUMBLE 10 SECONDS], "
+        "or of S [RANGE 1 MINUTE SLIDE 10 SECONDS]"
+    ),
     "MOD": "write a % b",
     "DIV": "write a / b, which truncates integers",
     "INTO": _ANSWERS,
@@ -412,6 +419,8 @@ def _in_calls(place: Place) -> str:
         form = "SUBSTRING(x, 1, 2)" if called == "SUBSTRING" else f"{called}(a, b)"
         return f"arguments stand apart by commas: {form}"
     starred = place.word_before(2) if last_kind == "STAR" else ""
+    if starred == "IRSTREAM":
+        return foreign_hint(starred)
     if {last, starred} & {"ISTREAM", "DSTREAM", "RSTREAM"} or kind == "STREAM_OPERATOR":
         operator = word if kind == "STREAM_OPERATOR" else starred or last
         return f"{operator} takes a select list or a query: SELECT {operator}(a, b) FROM .., or {operator} (SELECT ..)"
@@ -464,6 +473,8 @@ def _at_names(place: Place) -> str:
 def _in_clauses(place: Place) -> str:
     """In the clauses of a query."""
     token, word, kind, last, last_kind = place.token, place.word, place.kind, place.word_before(), place.kind_before()
+    if word == "WITH" and place.word_after == "TIES":
+        return "write QUALIFY RANK() OVER (ORDER BY k DESC) <= 5, which keeps all rows that are equal in the keys"
     if kind == "COMMA" and place.is_behind("LIMIT"):
         return "write LIMIT n OFFSET m"
     if last_kind == "LPAR" and place.kind_before(2) == "ANY":
@@ -517,8 +528,11 @@ def _in_statements(place: Place) -> str:
         return _FOREIGN[place.statement]
     if place.statement == "UPDATE" and place.kind == "LPAR" and place.is_behind("SET"):
         return "each column has its value: SET a = 1, b = 2"
-    if place.token is None and "FROM" in expected and not place.is_behind("FROM"):
-        return "a query reads something: SELECT .. FROM a stream, relation or view"
+    if "FROM" in expected and not place.is_behind("FROM"):
+        if word in ("WHERE", "GROUP", "HAVING", "QUALIFY"):
+            return f"without FROM there is one row, and no {word}: SELECT x FROM (SELECT 1 AS x) AS one WHERE x > 0"
+        if place.token is None:
+            return "a query reads something: SELECT .. FROM a stream, relation or view; one row by itself is SELECT 1"
     return ""
 
 
@@ -536,6 +550,8 @@ def _in_window(place: Place, window: int) -> str:
     """Within the bracket that opened there."""
     tokens, token, expected, word, kind = place.tokens, place.token, place.expected, place.word, place.kind
     first = tokens[window + 1].type if window + 1 < len(tokens) else ""
+    if tokens[window - 1].upper() == "PATTERN":
+        return TAKEN_FOR_NAMES["MATCH_RECOGNIZE"]
     if kind == "UNIT" and first == "ROWS":
         return "ROWS counts rows; for a length of time write [RANGE 10 SECONDS]"
     if first == "HOP" and "EVERY" in expected:

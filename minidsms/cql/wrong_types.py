@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from minidsms.cql import bound, syntax
 from minidsms.cql.coercion import mismatch
@@ -42,6 +43,10 @@ def wrong_types(session: Session, function: Function, args: Sequence[bound.Expr]
         hint = "write REGEXP_EXTRACT(text, 'pattern', 1), the first group of the match"
     elif function.name == "substring" and [a.type for a in args[:2]] == [Type.TEXT] * 2:
         hint = f"write REGEXP_EXTRACT({', '.join(session.snippet(a.span) for a in args[:2])}, 1)"
+    elif function.name == "generate_series" and any(a.type in (Type.TIMESTAMP, Type.DATE) for a in args):
+        hint = "write LIST_TRANSFORM(GENERATE_SERIES(0, 23), i -> TIMESTAMP '2024-05-01' + i * INTERVAL '1 hour')"
+    elif function.name == "to_timestamp" and args[0].type is Type.TEXT:
+        hint = f"write CAST({session.snippet(args[0].span) or 't'} AS TIMESTAMP), or TO_TIMESTAMP(text, pattern)"
     elif function.name == "trunc" and args[0].type in (Type.TIMESTAMP, Type.DATE):
         hint = "write DATE_TRUNC('hour', t)"
     elif function.name == "length" and args[0].type.is_nested:
@@ -53,6 +58,18 @@ def wrong_types(session: Session, function: Function, args: Sequence[bound.Expr]
         if function.name in UNIT_NS:
             hint = f"write x / INTERVAL '1' {function.name.upper()}, an INTEGER"
     return session.error(f"{name} takes {function.takes}, not {given}", span, "", hint)
+
+
+@contextmanager
+def naming_call(session: Session, function: Function, call: syntax.Call) -> Iterator[None]:
+    """What cannot be taken by a function that this one is in other words is said of this one."""
+    try:
+        yield
+    except CqlError as error:
+        if error.span == call.span and " takes " in error.reason:
+            reason = f"{function.name.upper()} takes {function.takes}"
+            raise session.error(reason, call.span, "", error.hint) from None
+        raise
 
 
 def _conversion(session: Session, function: Function, args: Sequence[bound.Expr]) -> str:

@@ -444,7 +444,7 @@ MISTAKES = [
         "SELECT ISTREAM(1)",
         18,
         'the statement ends too early, after ")"',
-        "a query reads something: SELECT .. FROM a stream, relation or view",
+        "a query reads something: SELECT .. FROM a stream, relation or view; one row by itself is SELECT 1",
     ),
     ("SELECT FIRST(k) FROM S [ROWS 2], T [ROWS 2]", 14, 'the column name "k" is ambiguous', "write S.k or T.k"),
     (
@@ -563,6 +563,15 @@ def test_the_way_from_a_stream_to_present_rows_holds_for_a_query_that_wrote_no_i
     assert db.query("SELECT k FROM S [RANGE 10 SECONDS] WHERE k > 1").snapshot() == []
 
 
+@pytest.mark.parametrize("text", ["SELECT RANGE('a')", "SELECT * FROM RANGE(2.5)", "SELECT k FROM S, RANGE(k, 'b') r"])
+def test_a_function_in_other_words_is_called_as_it_is_written(text: str) -> None:
+    with connect() as db:
+        db.execute(DECLARATIONS)
+        with pytest.raises(CqlError) as caught:
+            db.execute(text)
+    assert caught.value.reason == "RANGE takes INTEGER, from, to and optionally a step"
+
+
 def test_a_conversion_is_only_proposed_where_there_is_one() -> None:
     db = connect()
     db.execute("CREATE STREAM B (b TIME, v TIMESTAMP)")
@@ -637,6 +646,22 @@ HABITS = [
     ("SELECT p.car FROM Pos p ASOF JOIN (SELECT * FROM Pos [NOW]) o ON p.ts >= o.ts", "(ISTREAM (SELECT ..)), or"),
     ("SELECT p.car FROM Pos p ASOF RIGHT JOIN Pos o ON p.ts >= o.ts", "ASOF LEFT JOIN"),
     ("SELECT Pos.car FROM Pos FULL ASOF JOIN Pos o ON Pos.ts >= o.ts", "ASOF LEFT JOIN"),
+    ("SELECT DISTINCT 1", "one row by itself is SELECT 1"),
+    ("SELECT (SELECT 1 WHERE TRUE) FROM S", "no WHERE: SELECT x FROM (SELECT 1 AS x) AS one WHERE x > 0"),
+    ("SELECT k FROM S WHERE (k, v) = (SELECT MAX(k), 1 FROM T)", "write (k, v) IN (SELECT MAX(k), 1 FROM T)"),
+    ("SELECT k FROM S WHERE (SELECT 1, 2) <> (k, v)", "write (k, v) NOT IN (SELECT 1, 2)"),
+    ("SELECT k FROM S ORDER BY k LIMIT 5 WITH TIES", "QUALIFY RANK() OVER (ORDER BY k DESC) <= 5"),
+    ("SELECT IRSTREAM * FROM S", "leave IRSTREAM out"),
+    ("SELECT AVG(k) FROM S OUTPUT LAST EVERY 10 SECONDS", "S [TUMBLE 10 SECONDS]"),
+    ("SELECT * FROM S(k > 5 AND v = 3)", "FROM S WHERE k > 5 AND v = 3"),
+    ("SELECT * FROM PATTERN [EVERY a=S -> b=S]", "a.ts < b.ts"),
+    ("SELECT MAX(k) KEEP (DENSE_RANK FIRST ORDER BY v) FROM S", "ARG_MAX(x, k)"),
+    ("CREATE SCHEMA X (a INTEGER)", "CREATE STREAM S (a INTEGER, b TEXT)"),
+    ("CREATE CONTEXT X PARTITION BY k FROM S", "[PARTITION BY k ROWS 10]"),
+    ("SELECT 0x1F FROM S", "decimal"),
+    ("SELECT VERSION() FROM S", "minidsms.__version__"),
+    ("SELECT TO_TIMESTAMP(road) FROM Pos", "write CAST(road AS TIMESTAMP)"),
+    ("SELECT GENERATE_SERIES(at, at, INTERVAL '1 hour') FROM Pos", "i * INTERVAL '1 hour'"),
     ("SELECT Pos.car FROM Pos ASOF NATURAL JOIN S", "ASOF LEFT JOIN"),
     ("SELECT Pos.car FROM Pos ASOF CROSS JOIN S", "ASOF LEFT JOIN"),
     ("SELECT Pos.car FROM Pos ASOF JOIN S", "ON s.k = t.k AND s.ts >= t.ts"),
@@ -967,6 +992,8 @@ def test_no_cast_is_advised_that_there_is_not(text: str) -> None:
         "SELECT REGEXP_EXTRACT(road, 'a(.)', 1), road ->> '$.b.c' FROM Pos [SESSION 30 MINUTE PARTITION BY car]",
         "SELECT at + INTERVAL '1' month, at + INTERVAL (car) DAY FROM Pos",
         "SELECT CASE k WHEN 1 THEN LAG(v, 1) OVER w WHEN 2 THEN LAG(v, 2) OVER w END FROM S WINDOW w AS (ORDER BY ts)",
+        "SELECT LIST_TRANSFORM(GENERATE_SERIES(0, 23), i -> TIMESTAMP '2024-05-01' + i * INTERVAL '1 hour') FROM S",
+        "SELECT x FROM (SELECT 1 AS x) AS one, S WHERE x > 0 AND (k, v) NOT IN (SELECT MAX(k), 1 FROM T)",
         "SELECT LIST_TRANSFORM(GENERATE_SERIES(1, k), i -> v), '\"' || REPLACE('', '\"', '\"\"') || '\"' FROM S",
     ],
 )
