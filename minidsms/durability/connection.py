@@ -79,8 +79,10 @@ MOST_TOLD = 20
 """Checkpoints that SHOW CHECKPOINTS tells of."""
 _READING: TypeAlias = syntax.Show | syntax.Describe | syntax.Explain | syntax.RowChange
 """Statements that change nothing; those of rows do by what they push, which is kept."""
-_OF_THE_PROCESS = (KeyboardInterrupt, SystemExit, ImportError, SystemError)
-"""What is no fault of a query: a signal's handler has ended the call, or Python lacked memory amid a first import."""
+_OF_THE_PROCESS = (KeyboardInterrupt, SystemExit, ImportError, OSError, SystemError)
+"""What is no fault of a query: a signal's handler has ended the call, or Python lacked memory, or files that it may
+open, amid a first import.
+"""
 _ARCHIVES = "a connection that a folder keeps writes archives"
 
 

