@@ -150,11 +150,13 @@ class LiveLines(BaseSource):
                 self._last = rows, block.first_line + block.data.count(b"\n")
             try:
                 self._ready.extend(rows.read(block))
-            except Error:
+            except (Error, OSError) as error:  # of these lines nobody knows the rows
                 self.close()
                 self.state = "failed"
                 self.inbox.end()
-                raise
+                if isinstance(error, Error):
+                    raise
+                raise Error(f"{self.path} cannot be read: {error.strerror or error}") from None
             if self._goes_on is not None:
                 self.position = self._goes_on.position(rows, block)
         return self._ready.popleft()

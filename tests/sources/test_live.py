@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -188,6 +188,18 @@ def test_malformed_lines_are_kept_with_their_client_and_line() -> None:
     reasons = [reason for _, reason in db.stream_input("S").rejected]
     assert [reason.split(", ")[2].split(":")[0] for reason in reasons] == ["line 2", "line 3", "line 4"]
     assert "a quote is not closed" in reasons[2] and all("client 127.0.0.1:" in reason for reason in reasons)
+
+
+def test_a_source_whose_lines_cannot_be_parsed_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object) -> NoReturn:
+        raise OSError(24, "Too many open files")
+
+    db, path = listening()
+    monkeypatch.setattr("minidsms.sources.line_rows.LineRows.read", refuse)
+    send(path, b"1,1\n2,2\n")
+    with pytest.raises(Error, match="cannot be read: Too many open files"):
+        db.run()
+    assert "failed" in str(db.execute("SHOW SOURCES"))
 
 
 def test_a_line_beyond_all_bounds_is_one_malformed_row() -> None:
