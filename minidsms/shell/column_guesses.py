@@ -58,7 +58,7 @@ def guess(name: str, texts: Any, comma_is_free: bool) -> Guess | None:
     if not len(texts):
         return None
     tries = []
-    iso = _tried(texts, lambda some: pc.cast(some, pa.timestamp("ms")))
+    iso = _tried(texts, _iso)
     tries.append((iso, "an ISO time"))
     found = _nearly(name, texts, iso, Type.TIMESTAMP, "an ISO time", ())
     if found is not None:
@@ -111,6 +111,15 @@ def slack_of(instants: Any) -> int:
     """By how many milliseconds, at most, an instant stands behind a later one."""
     values = instants.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
     return int((np.maximum.accumulate(values) - values).max()) if len(values) else 0
+
+
+def _iso(texts: Any) -> Any:
+    """Instants that all have a zone, or none, cut off to milliseconds. ArrowInvalid for other texts."""
+    try:
+        read = pc.cast(texts, pa.timestamp("us"))
+    except pa.ArrowInvalid:
+        read = pc.cast(texts, pa.timestamp("us", "UTC"))
+    return pc.cast(read, pa.timestamp("ms"), safe=False)
 
 
 def _nearly(

@@ -14,6 +14,7 @@ from minidsms.cql.printer import print_statement
 from minidsms.elements import Type
 from minidsms.inputs.foreign import check_whole
 from minidsms.shell.column_guesses import Guess, delimiter_of, guess, guess_epoch, merged_options, slack_of
+from minidsms.sources.csv_rows import CONVERSION
 from minidsms.sources.files import open_file, unpacked_name
 from minidsms.values.types import MOST_DIGITS
 
@@ -76,12 +77,23 @@ def _guessed(sample: _Sample) -> _Sample:
         column = sample.table.column(i).combine_chunks()
         found = None
         if types[i] is Type.TEXT:
-            found = guess(name, column, sample.delimiter != ",")
+            found = guess(name, _texts(column), sample.delimiter != ",")
         elif types[i] is Type.INTEGER and name.lower() in _INSTANTS:
             found = guess_epoch(name, column)
         if found is not None:
             guesses[name], types[i] = found, found.type
     return replace(sample, types=types, guesses=guesses)
+
+
+def _texts(column: Any) -> Any:
+    """A column that its reader took for TEXT as texts, also where it has no value, or one that is no UTF-8."""
+    import pyarrow as pa
+
+    if pa.types.is_null(column.type):
+        return column.cast(pa.string())
+    if not pa.types.is_binary(column.type):
+        return column
+    return pa.array([None if value is None else value.decode(errors="replace") for value in column.to_pylist()])
 
 
 def _rounded(late_ms: int) -> tuple[str, str]:
@@ -111,10 +123,13 @@ def _sample(path: str) -> _Sample:
     kind = os.path.splitext(unpacked_name(path))[1]
     try:
         table, delimiter = _read(path, kind)
+        is_named = all(name.strip() for name in table.column_names)
+    except UnicodeDecodeError:
+        raise Error(f"cannot read {path!r}: its first line is no UTF-8\nhelp: {CONVERSION}") from None
     except (OSError, pa.ArrowException, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
         raise Error(f"cannot read {path!r}: {reason}") from None
-    if not table.column_names or any(not name.strip() for name in table.column_names):
+    if not table.column_names or not is_named:
         raise Error(f"{path!r} has no line of names\nhelp: its first line names the columns, or it is no CSV file")
     types = [_type(field.type) for field in table.schema]
     if kind in _JSON:  # in other lines something else may be nested there

@@ -45,6 +45,9 @@ _Rejected = tuple[int, bytes, str]
 _Fields = tuple[Sequence[tuple[int, bytes]], list[Any], list[_Rejected]]
 """(line, text) of rows of the right width; their fields, a binary array a column; the others."""
 
+CONVERSION = "convert the file, for example with iconv -f UTF-16 -t UTF-8"
+"""What to do with one that is no UTF-8."""
+
 
 class CsvRows:
     """Reads blocks of one file or connection. path: as errors name it.  rejected: where malformed rows go."""
@@ -138,7 +141,7 @@ class CsvRows:
                 found = line.split(self._form.delimiter)
         except UnicodeDecodeError:
             reason = f"{self.path}: the first line is no UTF-8"
-            raise Error(f"{reason}\nhelp: convert the file, for example with iconv -f UTF-16 -t UTF-8") from None
+            raise Error(f"{reason}\nhelp: {CONVERSION}") from None
         except csv.Error as error:
             told = f"the first line cannot be read: {error}"
             if b"\r" in header:

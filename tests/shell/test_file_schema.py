@@ -14,6 +14,7 @@ import pytest
 from pyarrow import ipc, parquet
 
 import minidsms
+from minidsms.cql.errors import Error
 from minidsms.shell import column_guesses
 from minidsms.shell.file_schema import proposal_for
 
@@ -112,6 +113,21 @@ def test_one_strange_value_of_a_short_file_is_a_mistake_and_more_are_told(tmp_pa
         "v: 3 of 4 values are a whole number; 'n' is none, and its row is left out",
         "w: 2 of 4 values are a whole number; 'x' is none: too many to leave out, so it is TEXT",
     ]
+
+
+def test_instants_may_have_zones_and_columns_no_values_or_no_utf8(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = b"2026-01-01T00:00:01Z,,a", b"2026-01-01T00:00:02.123456Z,,\xff", b"2026-01-01T01:00:03+01:00,,b", b"?,,c"
+    path.write_bytes(b"\n".join([b"at,v,w", *rows, b""]))
+    declaration, _ = proposal_for(str(path))
+    assert declaration.startswith("CREATE STREAM t (at TIMESTAMP, v TEXT, w TEXT)\nTIMESTAMP BY at\nFROM")
+    with minidsms.connect() as db:
+        q = db.execute(f"{declaration}; SELECT w FROM t")
+        db.run()
+        assert [row for _, _, row in q.fetch()] == [("a",), ("b",)]
+    path.write_bytes("at,v\n1,2\n".encode("utf-16"))
+    with pytest.raises(Error, match="no UTF-8\nhelp: convert the file"):
+        proposal_for(str(path))
 
 
 @pytest.mark.parametrize("kind", ["json", "parquet", "arrow"])
