@@ -13,7 +13,7 @@ STRIDES = {
     "a compaction": 5,
     "a clock": 3,
     "an archive": 3,
-    "a folder": 41,
+    "a folder": 67,
     "a replay": 3,
 }
 """A broker takes its time, and these run often; `make soak` leaves none out."""
