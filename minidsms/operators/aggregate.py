@@ -385,13 +385,12 @@ class Aggregate(Resuming):
         """The batch with an element that counts nowhere (sign 0) at the instant the one row begins to exist."""
         schema = self.inputs[0].schema
         columns = [Column.nulls(1, t) for t in schema.types]
-        opening = Batch(np.array([self.groups.start], np.int64), np.zeros(1, np.int8), columns, np.zeros(1, np.int64))
+        number = np.zeros(1, np.int64) if batch is None or batch.seq is not None else None
+        opening = Batch(np.array([self.groups.start], np.int64), np.zeros(1, np.int8), columns, number)
         if batch is None:
             return opening
         at = int(np.searchsorted(batch.ts, self.groups.start))
         whole = [Batch(b.ts, b.signs, b.columns, b.seq) for b in (batch.slice(0, at), batch.slice(at, len(batch)))]
-        if batch.seq is None:
-            opening.seq = None
         return Batch.concat([b for b in (whole[0], opening, whole[1]) if len(b)])
 
     def _move_outside(self, run: Run, arguments: Sequence[Argument]) -> int:
@@ -407,7 +406,7 @@ class Aggregate(Resuming):
                 self.fail(*failed)
         return MAX_INSTANT if self.failure is None else self.failure.ts
 
-    def _batch(self, words: Int64Array, sign: Int8Array, status: Int8Array | None) -> Batch:
+    def _batch(self, words: Int64Array, sign: Int8Array, status: Int8Array | None, is_own: bool) -> Batch:
         """Rows that are put out: see `changed_rows.Rows`."""
         if status is None:
             columns = [
@@ -420,7 +419,7 @@ class Aggregate(Resuming):
                 Column.from_words(words[1 + i], None if valid[i].all() else valid[i], type_)
                 for i, type_, _ in self._places
             ]
-        return Batch(words[0], sign, columns, is_own=True)
+        return Batch(words[0], sign, columns, None, is_own)
 
     def contents(self) -> Batch:
         """The rows that are put out at present, as insertions (ts of no meaning)."""

@@ -1,7 +1,8 @@
 """The rows that a grouped aggregation puts out, and the room in which they stand.
 
 Rows of large slices fill blocks on large pages, one slice behind the other (`process.large_pages`); those of small ones
-are copied out of a room that is used again.
+are copied out of a room that is used again; a few rows stand in a room like those of a block, for a copy takes longer
+than to make them.
 
 Invariant: a row that has been taken is not written any more.
 """
@@ -18,6 +19,9 @@ from minidsms.process.large_pages import BLOCK_WORDS, words_on_large_pages
 
 _WORTH_A_BLOCK = BLOCK_WORDS // 8
 """Words of rows from which on they stand in blocks: whoever keeps some rows of a block keeps all of it."""
+_FEW = 32
+"""Rows that are not copied, at most: who keeps them takes them out of the room."""
+_LEAST_ROOM = 8 * _FEW
 _LEAST_KEPT = 32
 """Rows are copied out of a block if they are fewer than one part in so many of it."""
 _PATIENCE = 64
@@ -26,9 +30,10 @@ so that large slices are to fill it though small ones come between them.
 """
 
 
-Rows: TypeAlias = "tuple[Int64Array, Int8Array, Int8Array | None]"
+Rows: TypeAlias = "tuple[Int64Array, Int8Array, Int8Array | None, bool]"
 """words (1 + columns, m), instants first; sign (m,); status (columns, m), 0 where one is NULL, good until the next
-slice, or None where none is. No NamedTuple: making one takes as long as taking an element in.
+slice, or None where none is; whether they hold no more memory than they need. No NamedTuple: making one takes as long
+as taking an element in.
 """
 
 
@@ -62,6 +67,7 @@ class ChangedRows:
             words, signs = block[: rows * width], block[rows * width :]
             self._words, self._sign = words.reshape(width, rows), signs.view(np.int8)[:rows]
         else:
+            rows = max(rows, _LEAST_ROOM)
             self._words, self._sign = np.empty((width, rows), np.int64), np.empty(rows, np.int8)
         self._status: Int8Array = np.empty((width - 1, rows), np.int8)
         self.changed = Changed(self._words[0], self._sign, self._words[1:], self._status)
@@ -73,9 +79,14 @@ class ChangedRows:
     def take(self, end: int, nulls: bool) -> Rows:
         """The rows from `begin` to `end`. nulls: there may be some."""
         begin = self.begin
-        words, sign = self._words[:, begin:end], self._sign[begin:end]
-        if self._is_block and (end - begin) * _LEAST_KEPT >= self._sign.size:
+        words, sign, is_own = self._words[:, begin:end], self._sign[begin:end], True
+        if self._is_block:
+            stay = (end - begin) * _LEAST_KEPT >= self._sign.size
+        elif stay := end - begin <= _FEW:
+            self.fitting -= end - begin
+            is_own = False
+        if stay:
             self.begin = end
         else:
             words, sign = words.copy(), sign.copy()
-        return words, sign, self._status[:, begin:end] if nulls else None
+        return words, sign, self._status[:, begin:end] if nulls else None, is_own

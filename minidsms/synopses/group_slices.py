@@ -111,7 +111,10 @@ class GroupSlices:
         rows: list[Rows] = []
         if 2 * n > out.fitting:
             out.make_ready(2 * n)
-        state = grouping.SliceState(records.instants, out.begin, pauses=self._outside is not None)
+        state = grouping.SliceState()  # with fields given it takes five times as long
+        state.instant, state.out = records.instants, out.begin
+        if self._outside is not None:
+            state.pauses = 1
         asked, work = self._asked, self._work
         while True:
             groups = *(_NO_TABLE if table is None else table.parts), *present

@@ -6,7 +6,7 @@ import pytest
 
 from minidsms.elements import Int64Array
 from minidsms.process.large_pages import BLOCK_WORDS
-from minidsms.synopses.changed_rows import ChangedRows
+from minidsms.synopses.changed_rows import _FEW, _LEAST_ROOM, ChangedRows
 
 COLUMNS = 3
 WIDTH = 1 + COLUMNS
@@ -23,8 +23,8 @@ def written(out: ChangedRows, room: int, rows: int, value: int) -> Int64Array:
     end = out.begin + rows
     out.changed.ts[out.begin : end] = value
     out.changed.words[:, out.begin : end] = value
-    words, _, status = out.take(end, False)
-    assert status is None
+    words, _, status, is_own = out.take(end, False)
+    assert status is None and is_own == (words.base is None or len(words[0]) > _FEW)
     return words
 
 
@@ -35,8 +35,8 @@ def blocks(kept: list[Int64Array]) -> int:
 
 def test_rows_that_are_kept_are_not_written_again() -> None:
     out, kept = ChangedRows(COLUMNS), []
-    for i in range(200):
-        rows = (LARGE, FEW, 0, LARGE // 8, 5 * LARGE)[i % 5]
+    for i in range(700):
+        rows = (LARGE, FEW, 0, LARGE // 8, 5 * LARGE, 1, _FEW)[i % 7] if i < 200 else i % 3
         kept.append(written(out, max(rows, FEW), rows, i))
         if i % 7 == 0:
             kept[i // 2] = kept[-1]
@@ -58,7 +58,7 @@ def test_block_is_given_up_when_slices_stay_small() -> None:
     assert written(out, LARGE, LARGE, 1).base is not None
     for _ in range(100):
         written(out, FEW, FEW, 2)
-    assert len(out.changed.ts) == out.fitting == FEW
+    assert len(out.changed.ts) == out.fitting == _LEAST_ROOM
 
 
 def test_few_rows_of_much_more_room_are_copied_out_of_it() -> None:
