@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -237,12 +237,12 @@ class Batch:
     __slots__ = (
         "_columns",
         "_first",
+        "_seq",
         "_source",
         "_source_columns",
         "is_netted",
         "is_own",
         "is_run",
-        "seq",
         "sign",
         "ts",
     )
@@ -260,7 +260,7 @@ class Batch:
     ) -> None:
         self.ts = ts
         self.sign = sign
-        self.seq = seq
+        self._seq = seq
         self.is_own = is_own
         self.is_netted = False
         self._columns: list[Column | None] = list(columns)
@@ -282,7 +282,7 @@ class Batch:
         The source keeps these elements as long as the engine is not at rest (ARCHITECTURE.md, "References").
         """
         batch = cls.__new__(cls)
-        batch.ts, batch.sign, batch.seq, batch.is_own, batch.is_netted = ts, sign, seq, False, False
+        batch.ts, batch.sign, batch._seq, batch.is_own, batch.is_netted = ts, sign, seq, False, False
         batch._columns = [None] * len(source_columns)
         batch._source, batch._source_columns, batch.is_run = source, source_columns, False
         return batch
@@ -293,19 +293,18 @@ class Batch:
         written out when first read.
         """
         batch = cls.__new__(cls)
-        batch.ts, batch.sign, batch._first, batch.is_own, batch.is_netted = ts, None, first, False, False
-        batch._columns = [None] * len(source_columns)
+        batch.ts, batch.sign, batch._seq, batch.is_own, batch.is_netted = ts, None, None, False, False
+        batch._first, batch._columns = first, [None] * len(source_columns)
         batch._source, batch._source_columns, batch.is_run = source, source_columns, True
         return batch
 
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Int64Array:
-            """Asked for an attribute that is not set, which only seq of a run may be."""
-            if name != "seq":
-                raise AttributeError(name)
-            self.seq = np.arange(self._first, self._first + len(self.ts), dtype=np.int64)
-            return self.seq
+    @property
+    def seq(self) -> Int64Array | None:
+        """See above. A property: where a class has `__getattr__` every attribute is looked up anew, for 30 ns."""
+        seq = self._seq
+        if seq is None and self.is_run:
+            seq = self._seq = np.arange(self._first, self._first + len(self.ts), dtype=np.int64)
+        return seq
 
     def __len__(self) -> int:
         return len(self.ts)

@@ -39,11 +39,11 @@ _LOOK_S = 0.1
 class Archiving(Database):
     """What `Connection` can do with archives."""
 
-    replaying: Replaying | None = None
     kept_pasts: Mapping[str, Past] | None = None
     """By input, in lower case: what the query WITH BACKFILL begins with that is being registered; None: archives."""
 
     def __init__(self, clock: Callable[[], int] | None = None, **options: Any) -> None:
+        self.replaying: Replaying | None = None
         super().__init__(clock, **options)
         self._replay_ended = threading.Condition(self.lock.inner)
 

@@ -50,8 +50,6 @@ class StreamInput:
     admission: asked before anything is stored; it may refuse the call, or shed elements.
     """
 
-    is_system = False
-    """The engine writes it (`minidsms.system_streams`)."""
     is_paused = False
     """Its source is not read for now."""
 
@@ -84,6 +82,8 @@ class StreamInput:
     def _define(self, definition: StreamDef, dictionary: TextDictionary, tick_ns: int) -> None:
         self.definition = definition
         self.schema = definition.schema
+        self.is_system = definition.is_system
+        """The engine writes it (`minidsms.system_streams`)."""
         self.converter = Converter(f"stream {one_line(definition.name)}", definition.schema, dictionary, tick_ns)
         self._text = definition.schema.coded
 

@@ -132,21 +132,15 @@ class Operator:
     """It takes what waits as it was put out, however much that is: it does nothing for each element."""
     is_stateless = False
     """Between two slices nothing is kept: what is put out depends on what comes in with it alone."""
-    allowance: Allowance = OPEN
-    """What the call that runs it may take; the engine's, once it has taken the plan."""
     is_self_contained = False
     """A turn touches its own state and queues and decides about its plan alone, and reads rows in stores: any thread
     may run it (`scheduler.parallel`)."""
     is_entrance = False
     """It hands on what stands in a store, and makes nothing that a call could have too little room or time for."""
-    compilation: BetweenSlices | None = None
-    """What chooses the form of its kernel, where that has forms (`operators.forms`)."""
     lineage = 0
     """What is put out, from now on: operators of one lineage put out the same (`plan.sharing`); 0 is no lineage."""
     lineage_key: Hashable = None
     """What gives the lineage: kind, parameters, the inputs' lineages."""
-    _resumed: Batch | None = None
-    """Rows to be put out before others, once time has come to `_resumed_at` (`operators.resuming`)."""
     _resumed_at = MIN_INSTANT
 
     def __init_subclass__(cls) -> None:
@@ -178,7 +172,12 @@ class Operator:
         self._latest = MIN_INSTANT
         self._until = MIN_INSTANT
         # Asked in every turn: what stands in the class is found later.
-        self.compilation, self._resumed = None, None
+        self.allowance: Allowance = OPEN
+        """What the call that runs it may take; the engine's, once it has taken the plan."""
+        self.compilation: BetweenSlices | None = None
+        """What chooses the form of its kernel, where that has forms (`operators.forms`)."""
+        self._resumed: Batch | None = None
+        """Rows to be put out before others, once time has come to `_resumed_at` (`operators.resuming`)."""
         self.most_by_hand = MOST_BY_HAND
         """Elements that it may hand on so."""
 

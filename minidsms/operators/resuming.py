@@ -12,19 +12,23 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import MAX_INSTANT, MIN_INSTANT, AnyArray, Batch, Int64Array
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT, AnyArray, Batch, Int64Array, Schema
 from minidsms.operators.contents import KnowsContents
 from minidsms.operators.operator import Operator
+from minidsms.queues import Queue
 from minidsms.synopses.synopsis import NumbersRows
 
 
 class Resuming(Operator):
     """An operator whose synopses are all it remembers."""
 
-    counted_until = MIN_INSTANT
-    """Up to this instant the state has what came before it was kept."""
     knows_rows = True
     """It puts out a relation, and knows its present rows."""
+
+    def __init__(self, inputs: Sequence[Queue], schema: Schema) -> None:
+        super().__init__(inputs, schema)
+        self.counted_until = MIN_INSTANT
+        """Up to this instant the state has what came before it was kept."""
 
     def present(self) -> Batch:
         """The rows that are put out at present, as insertions (ts of no meaning), where they are known."""

@@ -32,6 +32,7 @@ from minidsms.cql.window_spec import WindowSpec
 from minidsms.elements import Schema, Type
 from minidsms.expressions import Context
 from minidsms.expressions.programs import Programmed
+from minidsms.limits.allowance import OPEN
 from minidsms.machine_code import Record
 from minidsms.machine_code.templates import Form
 from minidsms.operators.adaptivity import SharedByCopies
@@ -226,7 +227,7 @@ class _Memory:
             if name not in left_out:
                 object.__setattr__(made, name, self._users(held) if _is_users(value, name) else self.copy(held))
         if isinstance(value, Operator):
-            made.outputs, made.failures, made.shown = [], None, 0
+            made.outputs, made.failures, made.shown, made.allowance = [], None, 0, OPEN
         if isinstance(value, Select):
             made.screen = None
         if issubclass(type(value), Registered):

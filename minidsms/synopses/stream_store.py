@@ -55,8 +55,6 @@ class StreamStore:
     returns, for they belong to the application.
     """
 
-    _passing: tuple[Int64Array, Sequence[Column]] | None = None
-    """The instants and columns of [tail, head), with the instants, where they stand outside the ring."""
     history: int | None = None
     """The first element that a query WITH HISTORY sees, where that is not the first one held."""
     begins: int = 0
@@ -74,6 +72,8 @@ class StreamStore:
         self.row_nbytes = 8 + sum(t.dtype.itemsize for t in schema.types)
         """Bytes of an element, without masks of NULLs."""
         self.tail = self.head = 0
+        self._passing: tuple[Int64Array, Sequence[Column]] | None = None
+        """The instants and columns of [tail, head), with the instants, where they stand outside the ring."""
         self._mask = _FIRST_CAPACITY - 1
         self._ts: Int64Array = np.zeros(_FIRST_CAPACITY, np.int64)
         self._values: list[AnyArray] = [*(np.zeros(_FIRST_CAPACITY, t.dtype) for t in schema.types), self._ts]

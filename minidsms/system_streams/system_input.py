@@ -16,8 +16,6 @@ from minidsms.inputs.stream_input import StreamInput
 class SystemInput(StreamInput):
     """What the engine publishes; what the memory limit does not admit is left out."""
 
-    is_system = True
-
     def push(self, data: Any, *how: Any, **options: Any) -> int:
         """Refused: Error."""
         raise Error(f"{self.definition.name} is written by the engine; declare a stream of your own to push into")
