@@ -228,6 +228,8 @@ class Batch:
     seq: (n,) int64 arrival numbers in the windowed stream the rows come from, or None.  They identify an element (its
         deletion carries the number of its insertion); FIRST and LAST, and stores that keep references, live on them.
     columns: given as arrays, or left in `source` and gathered by seq when first read (references, not copies).
+    words: (1 + columns, n) the instants, and behind them the columns, where these are words without NULLs that stand in
+        one array, or None.
     is_run: the elements of the source as they stand there: they follow one another without a gap, under its instants.
     is_own: said by whoever makes it: its arrays are views of nothing that is written again, nor of much more than they
         hold, so that they may be kept as they are. Not passed on to what is made of it.
@@ -245,6 +247,7 @@ class Batch:
         "is_run",
         "sign",
         "ts",
+        "words",
     )
 
     _first: int
@@ -267,6 +270,16 @@ class Batch:
         self._source: ColumnSource | None = None
         self._source_columns: Sequence[int] = ()
         self.is_run = False
+        self.words: Int64Array | None = None
+
+    @classmethod
+    def of_words(cls, words: Int64Array, sign: Int8Array | None, is_own: bool = False) -> Batch:
+        """A batch of such words; columns are made of them when read."""
+        batch = cls.__new__(cls)
+        batch.ts, batch.sign, batch._seq, batch.is_own, batch.is_netted = words[0], sign, None, is_own, False
+        batch._columns, batch.words = [None] * (len(words) - 1), words
+        batch._source, batch._source_columns, batch.is_run = None, (), False
+        return batch
 
     @classmethod
     def referring(
@@ -283,7 +296,7 @@ class Batch:
         """
         batch = cls.__new__(cls)
         batch.ts, batch.sign, batch._seq, batch.is_own, batch.is_netted = ts, sign, seq, False, False
-        batch._columns = [None] * len(source_columns)
+        batch._columns, batch.words = [None] * len(source_columns), None
         batch._source, batch._source_columns, batch.is_run = source, source_columns, False
         return batch
 
@@ -295,7 +308,7 @@ class Batch:
         batch = cls.__new__(cls)
         batch.ts, batch.sign, batch._seq, batch.is_own, batch.is_netted = ts, None, None, False, False
         batch._first, batch._columns = first, [None] * len(source_columns)
-        batch._source, batch._source_columns, batch.is_run = source, source_columns, True
+        batch._source, batch._source_columns, batch.is_run, batch.words = source, source_columns, True, None
         return batch
 
     @property
@@ -341,11 +354,14 @@ class Batch:
         """One column, gathered on first use."""
         column = self._columns[index]
         if column is None:
-            source, number = self._source, self._source_columns[index]
-            if self.is_run:
-                column = source.view(number, self._first, self._first + len(self.ts))  # type: ignore[union-attr]
+            source = self._source
+            if source is None:
+                column = Column(self.words[1 + index])  # type: ignore[index]
+            elif self.is_run:
+                first, number = self._first, self._source_columns[index]
+                column = source.view(number, first, first + len(self.ts))  # type: ignore[attr-defined]
             else:
-                column = source.gather(number, self.seq)  # type: ignore[union-attr,arg-type]
+                column = source.gather(self._source_columns[index], self.seq)  # type: ignore[arg-type]
             self._columns[index] = column
         return column
 
@@ -379,7 +395,7 @@ class Batch:
         else:
             seq = None if self.seq is None else self.seq[rows]
         # Of a reference, what is not read again need not be copied.
-        columns = [None if c is None or referring else c.take(rows) for c in self._columns]  # type: ignore[arg-type]
+        columns = [None] * self.width if referring else [c.take(rows) for c in self.columns]  # type: ignore[arg-type]
         batch = Batch(self.ts[rows], None if self.sign is None else self.sign[rows], columns, seq)  # type: ignore[arg-type]
         batch._source, batch._source_columns = self._source, self._source_columns
         return batch
@@ -392,15 +408,16 @@ class Batch:
             seq = None if self.seq is None else self.seq[start:stop]
             batch = Batch(self.ts[start:stop], None if self.sign is None else self.sign[start:stop], (), seq)
             batch._source, batch._source_columns = self._source, self._source_columns
-        batch._columns = [None if c is None else c.slice(start, stop) for c in self._columns]
+        columns = self.columns if self._source is None else self._columns
+        batch._columns = [None if c is None else c.slice(start, stop) for c in columns]
         batch.is_netted = self.is_netted
         return batch
 
     def select(self, choice: Choice) -> Batch:
         """The same elements with only these columns, in this order; references stay references."""
-        columns = [*map(self._columns.__getitem__, choice.columns)]
         if self._source is None:
-            return Batch(self.ts, self.sign, columns, self.seq)  # type: ignore[arg-type]
+            return Batch(self.ts, self.sign, [*map(self.columns.__getitem__, choice.columns)], self._seq)
+        columns = [*map(self._columns.__getitem__, choice.columns)]
         return self._referring(choice.numbers(self._source_columns), columns)
 
     def stamped(self) -> Batch:
@@ -428,6 +445,8 @@ class Batch:
         ts, sign = self.ts, self.sign
         if sign is not None and sign.base is not None:
             sign = sign.copy()
+        if self.words is not None:
+            return Batch.of_words(self.words.copy(), sign, is_own=True)
         return Batch(ts if ts.base is None else ts.copy(), sign, [c.owned() for c in self.columns], is_own=True)
 
     @classmethod

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from minidsms.elements import Batch, BoolArray, Column, Int8Array
+from minidsms.elements import AnyArray, Batch, BoolArray, Column, Int8Array, Int64Array
 
 _SMALL = 1 << 9
 """Elements from which on a batch stays as it is."""
@@ -114,9 +114,15 @@ class _Room:
 
     def __init__(self, like: Batch, n: int) -> None:
         self.row_nbytes = 9 + 8 * like.width
-        self.ts = np.empty(n, np.int64)
         self._sign: Int8Array | None = None
-        self._values = [np.empty(n, column.values.dtype) for column in like.columns]
+        self._words: Int64Array | None = None
+        self._values: Sequence[AnyArray]
+        if like.words is not None:
+            self._words = np.empty((1 + like.width, n), np.int64)
+            self.ts, *self._values = self._words
+        else:
+            self.ts = np.empty(n, np.int64)
+            self._values = [np.empty(n, column.values.dtype) for column in like.columns]
         self._valid: list[BoolArray | None] = [None] * like.width
         self.end = self.shown = 0
 
@@ -128,14 +134,17 @@ class _Room:
             if self._sign is None:
                 self._sign = np.ones(len(self.ts), np.int8)
             self._sign[here] = batch.sign
-        for i, column in enumerate(batch.columns):
-            self._values[i][here] = column.values
-            if column.valid is not None:
-                valid = self._valid[i]
-                if valid is None:
-                    valid = self._valid[i] = np.ones(len(self.ts), np.bool_)
-                valid[here] = column.valid
-        self.ts[here] = batch.ts
+        if self._words is not None and batch.words is not None:
+            self._words[:, here] = batch.words
+        else:
+            for i, column in enumerate(batch.columns):
+                self._values[i][here] = column.values
+                if column.valid is not None:
+                    valid = self._valid[i]
+                    if valid is None:
+                        valid = self._valid[i] = np.ones(len(self.ts), np.bool_)
+                    valid[here] = column.valid
+            self.ts[here] = batch.ts
         self.end = end
 
     def show(self) -> Batch:

@@ -340,7 +340,6 @@ class Aggregate(Resuming):
         results = Schema(tuple(Field(str(c), c.result_type) for c in calls))
         super().__init__([input] if start is None else [input, start], schema or self._key_schema + results)
         self._keys = tuple(keys)
-        self._key_types = self._key_schema.types
         self._calls = tuple(calls)
         begin = MAX_INSTANT if start is not None and is_global else MIN_INSTANT
         of_groups = input_fifo or groups_fifo
@@ -348,9 +347,9 @@ class Aggregate(Resuming):
             self._key_schema.types, calls, input_fifo, texts, begin, input_append_only, are_fifo=of_groups
         )
         groups = self.groups
-        types = *self._key_types, *results.types
-        self._places = [(i, t, t.dtype == np.int64) for i, t in enumerate(types)]
-        """Of each column of the output the number and type, and whether its values are the words."""
+        self._types = *self._key_schema.types, *results.types
+        self._are_words = all(t.dtype == np.int64 for t in self._types)
+        """Values of the output are their words."""
         # Functions of the user and the order of texts belong to the connection.
         coded = (c.arg_type.is_coded or (c.by_type is not None and c.by_type.is_coded) for c in calls)
         self.is_self_contained = not any(coded) and not groups.objects
@@ -409,15 +408,14 @@ class Aggregate(Resuming):
     def _batch(self, words: Int64Array, sign: Int8Array, status: Int8Array | None, is_own: bool) -> Batch:
         """Rows that are put out: see `changed_rows.Rows`."""
         if status is None:
-            columns = [
-                Column(words[1 + i]) if is_word else Column.from_words(words[1 + i], None, type_)
-                for i, type_, is_word in self._places
-            ]
+            if self._are_words:
+                return Batch.of_words(words, sign, is_own)
+            columns = [Column.from_words(words[1 + i], None, type_) for i, type_ in enumerate(self._types)]
         else:
             valid = status != 0
             columns = [
                 Column.from_words(words[1 + i], None if valid[i].all() else valid[i], type_)
-                for i, type_, _ in self._places
+                for i, type_ in enumerate(self._types)
             ]
         return Batch(words[0], sign, columns, None, is_own)
 

@@ -54,8 +54,7 @@ class ShownTuples:
         some_are_padded = gather_tuples(self._sources, index.nodes, index.inputs, slots, ts, found, words, present)
         signs = None if sign is None else sign[:found].copy()
         if self._are_words:
-            # By numbers: going through the rows of an array takes longer.
-            return Batch(words[0], signs, [Column(words[1 + c]) for c in range(k)], is_own=True)
+            return Batch.of_words(words, signs, is_own=True)
         columns = []
         for c, type_ in enumerate(self._types):
             has_mask = self._masked[c] or (some_are_padded and self._padded[c])
