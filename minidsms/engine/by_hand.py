@@ -5,7 +5,8 @@ finds it; of a slice of few elements that would be half of the time. Here the op
 producers stand before consumers, are one sequence of calls, each of which gives what the next ones take.
 
 Few elements pass so through any plan. Along a path, where every operator has one reader and one producer, all slices
-do: whatever the scheduler, only the operator that was handed something is ready.
+do: whatever the scheduler, only the operator that was handed something is ready. What comes in several batches stands
+in a queue, and is taken from there where only the last operator is left.
 
 Invariant: afterwards operators and counters are as after turns of all; queues have held nothing, and are told how far
 their producers are before anything passes through them again (`tell_queues`). What does not pass so stands in queues as
@@ -21,6 +22,9 @@ from minidsms.elements import Batch
 from minidsms.operators.operator import MOST_BY_HAND, QUEUED, Operator
 from minidsms.queues import LITTLE
 
+_MADE = 4
+"""Of what has passed along a path so far an operator may make so many times as much: elements of a window leave it
+again, and a change of a group is two rows."""
 _Station = tuple[Callable[[Sequence[Batch | None], int], Batch | None], slice, Sequence[int]]
 """How an operator takes what it is given; which of all that is handed on that is; and where what it gives stands."""
 
@@ -64,7 +68,8 @@ class ByHand:
         most = quantum + quantum // LITTLE if self.is_path else min(quantum, MOST_BY_HAND)
         self.most = min((most, *(operator.quantum for operator in operators))) if may_pass else -1
         for operator in operators:
-            operator.most_by_hand = min((most, *(queue.ample for queue in operator.outputs)))
+            made = _MADE * most if self.is_path else most
+            operator.most_by_hand = min((made, *(queue.ample for queue in operator.outputs)))
 
     def pass_on(self, until: int) -> bool:
         """Let the slice pass that sources have been allowed, up to an instant; False where some of it stands in queues.
@@ -79,10 +84,21 @@ class ByHand:
                 for queue, waiting in zip(self._queues[given.stop :], handed[given.stop :]):
                     if waiting is not None:
                         queue.put(waiting)
-                return False
+                return self.is_path and given.stop == len(self._queues) - 1 and self._last_takes()
             for at in readers:
                 handed[at] = batch
         self.has_passed = True
+        return True
+
+    def _last_takes(self) -> bool:
+        """What waits stands before the last operator of a path, which takes it, if that is all of the slice; whether it
+        was.
+        """
+        before, last = self._operators[-2:]
+        if before.is_in_a_slice:
+            return False
+        while last.has_work():
+            last.run(self.quantum)
         return True
 
     def tell_queues(self) -> None:

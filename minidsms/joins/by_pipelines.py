@@ -98,7 +98,7 @@ class ByPipelines:
         answer = self._answer
         if not answer.of_streams or not answer.netted or self._has_bits:
             return answer.fill(self._changes)
-        self._drops[:] = 0
+        self._drops.fill(0)
         self._take_blocks(_BLOCK)
         return answer.fill(self._entering, lambda: self._take_blocks(answer.state.needed))
 

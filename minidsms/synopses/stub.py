@@ -23,7 +23,7 @@ from minidsms.synopses.stream_store import Reader, StreamStore
 
 _FIRST_CAPACITY = 64
 _INT64, _INT8 = np.dtype(np.int64), np.dtype(np.int8)
-_LARGEST_OUTPUT = 1 << 16
+_LARGEST_OUTPUT = 1 << 18
 """Elements in one batch put out; longer runs are put out in several, so that a full queue can stop them."""
 
 NO_INSTANTS: Int64Array = np.zeros(0, np.int64)
