@@ -113,6 +113,7 @@ class IndexedWindow:
         self._others: list[int] = []
         """The other keys, by their numbers."""
         self._settled = -1
+        self._first_of_run: Int64Array = np.zeros(1, np.int64)
 
     def __len__(self) -> int:
         return self.figures.hi - self.figures.lo
@@ -243,7 +244,8 @@ class IndexedWindow:
         if not self._may_refer(batch):
             seq = self._copied(batch)
         elif batch.is_run:
-            seq = np.array((batch.first_seq,), np.int64)
+            seq = self._first_of_run
+            seq[0] = batch.first_seq
         else:
             assert batch.seq is not None
             seq = normal(batch.seq)

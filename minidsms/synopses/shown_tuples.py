@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy import empty
 
 from minidsms.elements import Batch, BoolArray, Column, Int8Array, Int64Array, Schema
 from minidsms.kernels.addresses import VALID
@@ -48,8 +49,8 @@ class ShownTuples:
                 self._look()
                 break
         k = len(self._sources)
-        words = np.empty((1 + k, found), _INT64)
-        present = np.empty((k, found), np.bool_) if self._has_masks else _NO_MASKS
+        words = empty((1 + k, found), _INT64)
+        present = empty((k, found), np.bool_) if self._has_masks else _NO_MASKS
         index = self._index
         some_are_padded = gather_tuples(self._sources, index.nodes, index.inputs, slots, ts, found, words, present)
         signs = None if sign is None else sign[:found].copy()
