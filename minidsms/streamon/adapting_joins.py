@@ -18,45 +18,42 @@ from minidsms.synopses.indexed_window import IndexedWindow
 
 
 def adapt_join(join: Join, asked: Hashable, streamon: StreaMon, attributes: Callable[[Schema], Attributes]) -> None:
-    """Let all of the join's plan adapt that was not asked for. What times a plan looks first: others may profile.
-
-    Where steps go by bands, or by bit addresses, neither caches nor trees know what they find. Of two inputs there is
-    the index alone.
+    """Let all of the join's plan adapt that was not asked for. What times a plan looks first: others may profile. Of
+    two inputs there is the index alone.
     """
     from minidsms.streamon.join_ordering.adaptive_orders import AdaptiveOrders
     from minidsms.streamon.join_trees.pipelines import JoinPipelines
     from minidsms.streamon.join_watch import JoinWatch
 
-    names, operator = join.names, f"MJoin {', '.join(join.names)}"
     has_bits = _has_bits(join, streamon)
     is_pair = join.graph.n == 2
     has_trees = asked in ("auto", "xjoin") and not join.graph.bands and not has_bits
-    watch = JoinWatch(join, join.graph.n, streamon)
+    watch = JoinWatch(join, streamon)
     join.watch_by(watch)
     caching = None
     consistency = caching_of(asked, streamon.settings)
     if consistency != "off" and not join.graph.bands and not has_bits and not is_pair:
         from minidsms.streamon.caching.adaptive_caches import AdaptiveCaches
 
-        caching = AdaptiveCaches(join, names, operator, streamon, watch, consistency)
+        caching = AdaptiveCaches(watch, consistency)
     index = None
     if not has_bits and streamon.settings["join_index"] in ("auto", "patterns") and join.graph.has_patterns:
         from minidsms.streamon.join_index.adaptive_index import AdaptiveIndex
 
-        index = AdaptiveIndex(join, names, operator, streamon, watch, streamon.settings["join_index"] == "patterns")
+        index = AdaptiveIndex(watch, streamon.settings["join_index"] == "patterns")
     pipelines = JoinPipelines(join, streamon.settings["cost_model"] == "measured", caching, index)
-    orders = None if is_pair else AdaptiveOrders(join, names, operator, streamon, watch, pipelines)
+    orders = None if is_pair else AdaptiveOrders(watch, pipelines)
     pipelines.on_return += [each.return_to_pipelines for each in (orders, index, caching) if each is not None]
     if has_trees:
         from minidsms.streamon.join_trees.adaptive_trees import AdaptiveTrees
 
-        watch.add(AdaptiveTrees(join, names, operator, streamon, watch, asked == "xjoin", pipelines))
+        watch.add(AdaptiveTrees(watch, asked == "xjoin", pipelines))
     if caching is not None:
         watch.add(caching)
     if has_bits:
         from minidsms.streamon.join_index.adaptive_bits import AdaptiveBits
 
-        watch.add(AdaptiveBits(join, names, operator, streamon, watch))
+        watch.add(AdaptiveBits(watch))
     if index is not None:
         watch.add(index)
     if orders is None:
@@ -69,7 +66,7 @@ def adapt_join(join: Join, asked: Hashable, streamon: StreaMon, attributes: Call
         join.tell_apart_by([attributes(schema) for schema in kept])
         able = {i: attributes(schema) for i, schema in enumerate(kept) if i in orders.filters}
         routable = {i: each for i, each in able.items() if each.readings()}
-        watch.add(AdaptiveRoutes(join, orders, operator, streamon, watch, routable))
+        watch.add(AdaptiveRoutes(watch, orders, routable))
 
 
 def _told_apart(window: IndexedWindow | BagWindow) -> Sequence[int]:

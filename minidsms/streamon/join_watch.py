@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from minidsms.elements import Batch
+from minidsms.joins.join import Join
 from minidsms.streamon.change_detection.usual import SHARES, Tolerance, Usual
 from minidsms.streamon.loop import Loop
 from minidsms.streamon.processor_clock import ProcessorClock
@@ -62,27 +63,22 @@ class Adapting(Protocol):
         """What EXPLAIN ANALYZE tells, a line each."""
 
 
-class WatchedJoin(Protocol):
-    """What is adapted."""
-
-    def work(self) -> tuple[int, int, int, int]:
-        """Since the beginning: nanoseconds, slots inspected, elements taken, tuples put out."""
-
-
 class JoinWatch:
-    """n: inputs.  It is the meter of all that adapts the join: its time is taken once.
+    """It is the meter of all that adapts the join: its time is taken once.
 
-    elements: joined so far; arrived: of each input.  adapting: in the order in which they are asked.
+    operator: how the plan log names the join.  elements: joined so far; arrived: of each input.  adapting: in the order
+    in which they are asked.
     """
 
-    def __init__(self, join: WatchedJoin, n: int, streamon: StreaMon) -> None:
+    def __init__(self, join: Join, streamon: StreaMon) -> None:
+        self.join = join
+        self.operator = f"MJoin {', '.join(join.names)}"
+        self.streamon = streamon
         self.elements = 0
-        self.arrived = [0] * n
+        self.arrived = [0] * len(join.names)
         self.adapting: tuple[Adapting, ...] = ()
         self._told: list[int] = []
         """Elements up to which each of them knows of what has passed under its plan."""
-        self._join = join
-        self._streamon = streamon
         self._clock = ProcessorClock() if streamon.settings["cost_model"] == "measured" else None
         self._due_at = 0
         self._tick_at = TICK
@@ -111,14 +107,14 @@ class JoinWatch:
         """Nanoseconds of joining, or slots inspected and tuples where time is not measured; elements joined."""
         if self._clock is not None:
             return float(self._clock.ns), self.elements
-        _, inspected, _, put_out = self._join.work()
+        _, inspected, _, put_out = self.join.work()
         return PROBE_COST * inspected + TUPLE_COST * (self.elements + put_out), self.elements
 
     def limit(self, elements: int) -> int:
         """How many of the elements that wait may be joined before the plan must be looked at."""
         if self._clock is not None:
             self._clock.start(elements)
-        if self._streamon.forcing is None:
+        if self.streamon.forcing is None:
             ahead, busy = self._due_at - self.elements, self._busy()
             return elements if ahead > 0 and busy == BUSY else min(elements, max(ahead, busy))
         return min((each.adaptation.limit(elements) for each in self.adapting), default=elements)
@@ -142,8 +138,8 @@ class JoinWatch:
                 count = len(batch.ts)
                 arrived[i] += count
                 self.elements += count
-        if self.elements >= self._due_at or self._streamon.forcing is not None:
-            with self._streamon.deciding:
+        if self.elements >= self._due_at or self.streamon.forcing is not None:
+            with self.streamon.deciding:
                 self._ask(part)
 
     def _ask(self, part: Sequence[Batch | None]) -> None:
@@ -152,7 +148,7 @@ class JoinWatch:
         if elements >= self._tick_at:
             self._tick_at = elements + TICK
             self._look_at_signals()
-        is_forced = self._streamon.forcing is not None
+        is_forced = self.streamon.forcing is not None
         due_at = self._tick_at
         for k, each in enumerate(self.adapting):
             if is_forced or elements >= each.due_at:
@@ -172,7 +168,7 @@ class JoinWatch:
         change = 0.0
         if self._ticks % WORK_TICKS == 0:
             plan = tuple([each.adaptation.executor.plan for each in self.adapting])
-            _, inspected, elements, put_out = self._join.work()
+            _, inspected, elements, put_out = self.join.work()
             change = self._work.change(plan, (inspected, put_out), (elements, elements))
         if shifted or change:
             for each in self.adapting:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from minidsms.joins.join import Join
+
 
 class Meter(Protocol):
     """Invariant: neither figure falls."""
@@ -20,7 +22,8 @@ class Meter(Protocol):
 class JoinExecutor:
     """What the Executors of joins have alike. names: of the inputs, for plans in words.  meter: of the join."""
 
-    def __init__(self, names: Sequence[str], meter: Meter) -> None:
+    def __init__(self, join: Join, names: Sequence[str], meter: Meter) -> None:
+        self.join = join
         self.names = tuple(names)
         self._meter = meter
 

@@ -49,6 +49,8 @@ class Asked:
 class Join:
     """Inspects as many slots per element as it is told to."""
 
+    names = ("R", "S")
+
     def __init__(self) -> None:
         self.inspected = self.taken = 0
 
@@ -61,7 +63,7 @@ def watched(*asked: Asked) -> tuple[JoinWatch, Join, Any]:
         forcing=None, settings={"cost_model": "fixed", "change_detection": "auto"}, deciding=nullcontext()
     )
     join = Join()
-    watch = JoinWatch(join, 2, streamon)
+    watch = JoinWatch(join, streamon)
     for each in asked:
         each.watch = watch
         watch.add(each)

@@ -15,12 +15,11 @@ from minidsms.streamon.caching.adaptive_selection import CacheSelection, Selecti
 from minidsms.streamon.caching.executor import CacheExecutor
 from minidsms.streamon.caching.miss_probability import WINDOW
 from minidsms.streamon.caching.profiler import CacheProfiler
-from minidsms.streamon.caching.sampler import PipelineSampler, SampledJoin
+from minidsms.streamon.caching.sampler import PipelineSampler
 from minidsms.streamon.framework import Proposal
 from minidsms.streamon.join_watch import JoinWatch
 from minidsms.streamon.loop import Budget, Loop
 from minidsms.streamon.rest import LONGEST_REST
-from minidsms.streamon.stream_monitor import StreaMon
 
 BUDGET = Budget(urgent=0.04, promised=0.1, credit_ns=500_000)
 """Sampling and choosing may take a tenth of what caches would save at best, and a credit whenever the inputs begin to
@@ -31,21 +30,10 @@ BEGIN_NS = 500_000
 
 
 class AdaptiveCaches:
-    """names: of the inputs, for plans in words.  operator: how the plan log names the join.
+    """`watch` counts the join's elements, times it, and asks.  consistency: of the candidates, 'prefix' or 'global'."""
 
-    `watch` counts the join's elements, times it, and asks.
-    """
-
-    def __init__(
-        self,
-        join: SampledJoin,
-        names: Sequence[str],
-        operator: str,
-        streamon: StreaMon,
-        watch: JoinWatch,
-        consistency: str,
-    ) -> None:
-        """consistency: of the candidates, 'prefix' or 'global'."""
+    def __init__(self, watch: JoinWatch, consistency: str) -> None:
+        join, streamon = watch.join, watch.streamon
         self.due_at = 0
         settings = streamon.settings
         self._join = join
@@ -54,7 +42,7 @@ class AdaptiveCaches:
         self._budget: int | None = settings["cache_memory"]
         self._options = SelectionOptions(consistency, interval=int(settings["cache_interval"]))
         self._selection: CacheSelection | None = None
-        self.executor = CacheExecutor(join, names, watch)
+        self.executor = CacheExecutor(join, join.names, watch)
         self._sampler = PipelineSampler(join, watch, self._measures_time)
         look = max(1, self._options.interval // WINDOW)
         self.profiler = CacheProfiler(
@@ -62,7 +50,7 @@ class AdaptiveCaches:
         )
         self.profiler.budget = self._budget
         self.adaptation: Loop[JoinPlan] = Loop(
-            "caching", operator, self.executor, self.profiler, _Waiting(), streamon, BUDGET
+            "caching", watch.operator, self.executor, self.profiler, _Waiting(), streamon, BUDGET
         )
         self._watch = watch
         self._ask_at = 0

@@ -5,22 +5,16 @@ Invariant: the plan is legal; what the join puts out does not depend on it (docs
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
 from minidsms.joins.plan import CacheSpec, JoinPlan
 from minidsms.kernels.access_methods.bit_addresses import Bits
-from minidsms.streamon.caching.contracts import CachingJoin
-from minidsms.streamon.meter import JoinExecutor, Meter
+from minidsms.streamon.meter import JoinExecutor
 
 
 class CacheExecutor(JoinExecutor):
-    """names: of the join's inputs, for plans in words.  meter: of the join."""
-
-    def __init__(self, join: CachingJoin, names: Sequence[str], meter: Meter) -> None:
-        super().__init__(names, meter)
-        self.join = join
+    """Its plans are the orders of all inputs and the caches in them."""
 
     @property
     def elements(self) -> int:

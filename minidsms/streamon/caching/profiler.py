@@ -18,7 +18,6 @@ from typing import Any
 
 from minidsms.joins.figures import CacheFigures, PipelineFigures
 from minidsms.joins.plan import CacheSpec, key_parts
-from minidsms.streamon.caching.contracts import Samples
 from minidsms.streamon.caching.costs import (
     CacheStatistics,
     CacheValue,
@@ -28,6 +27,7 @@ from minidsms.streamon.caching.costs import (
 )
 from minidsms.streamon.caching.executor import CacheExecutor
 from minidsms.streamon.caching.miss_probability import WINDOW, MissProbability
+from minidsms.streamon.caching.sampler import PipelineSampler
 from minidsms.streamon.caching.step_costs import StepCosts
 from minidsms.streamon.change_detection.usual import Tolerance, Usual
 
@@ -65,7 +65,7 @@ class CacheProfiler:
     def __init__(
         self,
         executor: CacheExecutor,
-        samples: Samples,
+        samples: PipelineSampler,
         measures_time: bool = True,
         window: int = WINDOW,
         look: int = LOOK,

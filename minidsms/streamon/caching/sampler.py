@@ -13,21 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 
 from minidsms.elements import Batch, Int64Array
 from minidsms.joins.equal_columns import Attribute
 from minidsms.joins.figures import PipelineFigures, ProbeSample
-from minidsms.joins.graph import JoinGraph
+from minidsms.joins.join import Join
 from minidsms.joins.plan import CacheSpec, Configurations, Index, Orders, key_parts, members_of, position
 from minidsms.kernels.join_layout import Path
 from minidsms.kernels.join_sampling import Sample, sample_pipeline
 from minidsms.machine_code.compile_time import thread_ns
-from minidsms.streamon.caching.contracts import CachingJoin
 from minidsms.streamon.join_watch import JoinWatch
-from minidsms.synopses.window_index import WindowIndex
 
 ROWS = 64
 """Walked through each pipeline at a time."""
@@ -43,29 +40,13 @@ PROFILING_SHARE = 0.1
 """And while candidates are."""
 
 
-class SampledJoin(CachingJoin, Protocol):
-    """What is sampled."""
-
-    @property
-    def graph(self) -> JoinGraph:
-        """What links its inputs."""
-
-    @property
-    def index(self) -> WindowIndex:
-        """Its windows."""
-
-    @property
-    def uses_orders(self) -> bool:
-        """Its pipelines run, not a tree that keeps subresults."""
-
-
 class PipelineSampler:
     """measures_time: sampling keeps to its share of the time; else it is done with every part.
 
     spent_ns: by sampling, so far.
     """
 
-    def __init__(self, join: SampledJoin, watch: JoinWatch, measures_time: bool) -> None:
+    def __init__(self, join: Join, watch: JoinWatch, measures_time: bool) -> None:
         """watch: counts and times what is joined."""
         n = join.graph.n
         self.spent_ns = 0

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from minidsms.elements import Batch
 from minidsms.joins.plan import Index
-from minidsms.queues import Queue
-from minidsms.streamon.join_index.bits import AddressedJoin, BitsExecutor, BitsProfiler, BitsReoptimizer
+from minidsms.streamon.join_index.bits import BitsExecutor, BitsProfiler, BitsReoptimizer
 from minidsms.streamon.join_index.tuning import Tuning
 from minidsms.streamon.join_watch import JoinWatch
 from minidsms.streamon.loop import Loop
-from minidsms.streamon.stream_monitor import StreaMon
 
 REST = 256
 """Elements between two looks."""
@@ -20,23 +17,13 @@ FIRST_WINDOW = 512
 """Requests; each window has twice as many, until it is as long as was asked for: windows fill, and little is known."""
 
 
-class AdaptedJoin(AddressedJoin, Protocol):
-    """What is adapted."""
-
-    @property
-    def inputs(self) -> Sequence[Queue]:
-        """Its inputs."""
-
-
 class AdaptiveBits:
-    """names: of the inputs.  operator: how the plan log names the join.  `watch` counts its elements, and asks."""
+    """`watch` counts the join's elements, and asks."""
 
     has_choice = True
 
-    def __init__(
-        self, join: AdaptedJoin, names: Sequence[str], operator: str, streamon: StreaMon, watch: JoinWatch
-    ) -> None:
-        settings = streamon.settings
+    def __init__(self, watch: JoinWatch) -> None:
+        join, names, settings = watch.join, watch.join.names, watch.streamon.settings
         self.due_at = 0
         self._join = join
         self._watch = watch
@@ -51,7 +38,7 @@ class AdaptiveBits:
         self.executor = BitsExecutor(join, names, schemas, watch, self.profiler, settings["index_migration"])
         self.reoptimizer = BitsReoptimizer(self.executor, self.profiler)
         self.adaptation: Loop[Index] = Loop(
-            "join index", operator, self.executor, self.profiler, self.reoptimizer, streamon
+            "join index", watch.operator, self.executor, self.profiler, self.reoptimizer, watch.streamon
         )
         self.executor.switch(self.executor.first())
 

@@ -6,18 +6,15 @@ There is a choice where a step may compare several inputs at once: where equalit
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
 from minidsms.elements import Batch
 from minidsms.joins.plan import Index, Key
 from minidsms.kernels.access_methods.bit_addresses import Bits
-from minidsms.queues import Queue
-from minidsms.streamon.join_index.executor import IndexedJoin, IndexExecutor
+from minidsms.streamon.join_index.executor import IndexExecutor
 from minidsms.streamon.join_index.profiler import IndexProfiler
 from minidsms.streamon.join_index.reoptimizer import IndexReoptimizer
 from minidsms.streamon.join_watch import JoinWatch
 from minidsms.streamon.loop import Budget, Loop, adaptations_of
-from minidsms.streamon.stream_monitor import StreaMon
 
 BUDGET = Budget(worth_ns=5_000_000)
 LEAST_REST = 1_024
@@ -33,32 +30,11 @@ GROWN = 1.25
 """Windows that hold so many times the rows since: an element takes longer under any plan, and nothing is known."""
 
 
-class AdaptiveJoin(IndexedJoin, Protocol):
-    """What is adapted."""
-
-    @property
-    def inputs(self) -> Sequence[Queue]:
-        """Its inputs."""
-
-    def work(self) -> tuple[int, int, int, int]:
-        """Since the beginning: nanoseconds, slots inspected, elements taken, tuples put out."""
-
-
 class AdaptiveIndex:
-    """names: of the inputs.  operator: how the plan log names the join.  all_patterns: whatever they cost.
+    """`watch` counts the join's elements, and asks.  all_patterns: whatever they cost."""
 
-    `watch` counts the join's elements, and asks.
-    """
-
-    def __init__(
-        self,
-        join: AdaptiveJoin,
-        names: Sequence[str],
-        operator: str,
-        streamon: StreaMon,
-        watch: JoinWatch,
-        all_patterns: bool,
-    ) -> None:
+    def __init__(self, watch: JoinWatch, all_patterns: bool) -> None:
+        join = watch.join
         self.due_at = 0
         self._join = join
         self._windows = join.index.windows
@@ -70,11 +46,11 @@ class AdaptiveIndex:
         """Held when the plan was changed last."""
         self._all_patterns = all_patterns
         self._watch = watch
-        self.executor = IndexExecutor(join, names, [queue.schema for queue in join.inputs], watch)
+        self.executor = IndexExecutor(join, join.names, [queue.schema for queue in join.inputs], watch)
         self.profiler = IndexProfiler(self.executor, join.index)
         self.reoptimizer = IndexReoptimizer(self.executor, self.profiler)
         self.adaptation: Loop[Index] = Loop(
-            "join index", operator, self.executor, self.profiler, self.reoptimizer, streamon, BUDGET
+            "join index", watch.operator, self.executor, self.profiler, self.reoptimizer, watch.streamon, BUDGET
         )
         if all_patterns:
             self.executor.switch(self.executor.able)

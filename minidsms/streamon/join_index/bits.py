@@ -11,17 +11,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from minidsms.elements import Schema
+from minidsms.joins.join import Join
 from minidsms.joins.plan import Index
 from minidsms.kernels.access_methods.bit_addresses import MOST_BITS, Bits
 from minidsms.settings import SettingValues
 from minidsms.streamon.framework import Proposal
 from minidsms.streamon.join_index.assessment import Assessment, assessment
-from minidsms.streamon.join_index.executor import IndexedJoin, IndexExecutor
+from minidsms.streamon.join_index.executor import IndexExecutor
 from minidsms.streamon.join_index.reoptimizer import COSTS
 from minidsms.streamon.join_index.selection import Workload, dependent_costs, select
 from minidsms.streamon.join_index.tuning import migrating
@@ -35,17 +36,10 @@ FIRST_BITS = 6
 """Of an address while nothing is known."""
 
 
-class AddressedJoin(IndexedJoin, Protocol):
-    """What an n-way join gives."""
-
-    def requests(self) -> Sequence[Mapping[int, int]]:
-        """Of each input, how often it was asked since the last call, by the columns that were known."""
-
-
 class BitsProfiler:
     """assessments: by input.  workloads: by input, as of the last assessment that was complete."""
 
-    def __init__(self, join: AddressedJoin, names: Sequence[str], settings: SettingValues) -> None:
+    def __init__(self, join: Join, names: Sequence[str], settings: SettingValues) -> None:
         self.workloads: dict[int, Workload] = {}
         self._join = join
         self._names = tuple(names)
@@ -83,23 +77,22 @@ class BitsExecutor(IndexExecutor):
     """Runs bits. migration: which rows are stored anew."""
 
     def __init__(
-        self, join: AddressedJoin, names: Sequence[str], schemas: Sequence[Schema], meter: Meter,
+        self, join: Join, names: Sequence[str], schemas: Sequence[Schema], meter: Meter,
         profiler: BitsProfiler, migration: str,
     ) -> None:  # fmt: skip
         super().__init__(join, names, schemas, meter)
-        self._addressed = join
         self._profiler = profiler
         self._migration = migration
 
     def first(self) -> Index:
         """As many bits of each column, while nothing is known."""
-        graph = self._addressed.graph
+        graph = self.join.graph
         columns = [len(graph.columns(j)) for j in range(graph.n)]
         return tuple(Bits(tuple((FIRST_BITS + k) // n for k in range(n))) for n in columns)
 
     def _migrating(self, i: int) -> list[int]:
         """Those for which it is worth it."""
-        index = self._addressed.index
+        index = self.join.index
         stored = index.partitions(i)
         total, older = sum(stored.values()), 0
         partitions = {}
@@ -118,7 +111,7 @@ class BitsExecutor(IndexExecutor):
         """Bits for each input that it can have."""
         if not isinstance(plan, tuple) or not all(isinstance(each, Bits) for each in plan):
             return False
-        return self._addressed.uses_orders and self._addressed.graph.is_index(plan, self._addressed.plan.orders)
+        return self.join.uses_orders and self.join.graph.is_index(plan, self.join.plan.orders)
 
     def random_plan(self, rng: Random) -> Index:
         """Any bits."""

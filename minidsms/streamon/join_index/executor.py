@@ -5,50 +5,21 @@ Invariant: all patterns are of the present orders; what the join puts out does n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from random import Random
-from typing import Protocol
 
 from minidsms.elements import Schema
-from minidsms.joins.graph import JoinGraph
-from minidsms.joins.plan import Index, JoinPlan, Key, Patterns
+from minidsms.joins.join import Join
+from minidsms.joins.plan import Index, Key, Patterns
 from minidsms.kernels.access_methods.bit_addresses import MOST_BITS, Bits
 from minidsms.streamon.meter import JoinExecutor, Meter
-from minidsms.synopses.window_index import WindowIndex
-
-
-class IndexedJoin(Protocol):
-    """What an n-way join gives."""
-
-    @property
-    def graph(self) -> JoinGraph:
-        """Its inputs and what links them."""
-
-    @property
-    def plan(self) -> JoinPlan:
-        """What runs."""
-
-    @property
-    def uses_orders(self) -> bool:
-        """Pipelines run, and probe."""
-
-    @property
-    def index(self) -> WindowIndex:
-        """Its windows."""
-
-    def take_index(self, index: Index) -> None:
-        """Index these patterns from the next slice on, and no others."""
-
-    def migrate(self, i: int, numbers: Iterable[int]) -> None:
-        """Store the rows of input i that stand under these configurations under the newest one."""
 
 
 class IndexExecutor(JoinExecutor):
     """names: of the inputs; schemas: theirs, for plans in words.  meter: of the join."""
 
-    def __init__(self, join: IndexedJoin, names: Sequence[str], schemas: Sequence[Schema], meter: Meter) -> None:
-        super().__init__(names, meter)
-        self.join = join
+    def __init__(self, join: Join, names: Sequence[str], schemas: Sequence[Schema], meter: Meter) -> None:
+        super().__init__(join, names, meter)
         self._schemas = tuple(schemas)
 
     @property

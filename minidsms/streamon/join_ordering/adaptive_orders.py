@@ -8,7 +8,6 @@ join graph is connected: a Cartesian product costs what it costs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from minidsms.joins.logical_filters import LogicalFilters
 from minidsms.joins.plan import Orders
 from minidsms.joins.tree import flat
 from minidsms.streamon.contracts import DetectsChanges
-from minidsms.streamon.join_ordering.executor import OrderExecutor, Reorderable
+from minidsms.streamon.join_ordering.executor import OrderExecutor
 from minidsms.streamon.join_ordering.profiler import JoinOrderProfiler
 from minidsms.streamon.join_ordering.reoptimizer import JoinOrderReoptimizer
 from minidsms.streamon.join_trees.pipelines import JoinPipelines
@@ -26,8 +25,6 @@ from minidsms.streamon.loop import Budget, Loop
 from minidsms.streamon.pipelined_filters.algorithms import OrderingOptions, check_size
 from minidsms.streamon.pipelined_filters.change_watch import FRESH, watched_by
 from minidsms.streamon.pipelined_filters.sampling import SamplingSchedule
-from minidsms.streamon.stream_monitor import StreaMon
-from minidsms.synopses.window_index import WindowIndex
 
 BUDGET = Budget(urgent=0.04, promised=0.03)
 """Of the time of the pipelines with a choice, 4 % more where their filters are not known yet or not any more."""
@@ -40,42 +37,22 @@ LEAST_SAVED = 0.01
 """A share of what an element of the join takes that other orders must save."""
 
 
-class AdaptiveJoin(Reorderable, Protocol):
-    """What is adapted."""
-
-    @property
-    def index(self) -> WindowIndex:
-        """Its windows."""
-
-    @property
-    def uses_orders(self) -> bool:
-        """The orders decide what is done now."""
-
-
 class AdaptiveOrders:
-    """names: of the inputs, for plans in words.  operator: how the plan log names the join.
+    """`watch` counts the join's elements, and asks.  pipelines: of the same join.
 
-    filters: by input, the logical filters of the pipelines that have several legal orders.  `watch` counts the join's
-    elements, and asks.  pipelines: of the same join.
+    filters: by input, the logical filters of the pipelines that have several legal orders.
     """
 
-    def __init__(
-        self,
-        join: AdaptiveJoin,
-        names: Sequence[str],
-        operator: str,
-        streamon: StreaMon,
-        watch: JoinWatch,
-        pipelines: JoinPipelines,
-    ) -> None:
+    def __init__(self, watch: JoinWatch, pipelines: JoinPipelines) -> None:
+        join = watch.join
         self.due_at = 0
-        self._options = OrderingOptions.of(streamon.settings)
+        self._options = OrderingOptions.of(watch.streamon.settings)
         graph = join.graph
         check_size(self._options.algorithm, graph.n - 1)
         self._join = join
-        self.executor = OrderExecutor(join, names, watch)
+        self.executor = OrderExecutor(join, join.names, watch)
         self.filters = self._pipelines()
-        self.profiler = JoinOrderProfiler(graph, join.index, names, self.filters, {}, self._options.measures_time)
+        self.profiler = JoinOrderProfiler(graph, join.index, join.names, self.filters, {}, self._options.measures_time)
         is_modelled = pipelines.are_modelled and self._options.algorithm == DEFAULT
         self._model = pipelines if is_modelled else None
         """Where orders are of least cost by its model; else they are the algorithm's."""
@@ -87,7 +64,7 @@ class AdaptiveOrders:
         """... and whether other orders were taken: then the next look promises to pay, too."""
         self.reoptimizer = JoinOrderReoptimizer(self._options.algorithm, join.orders, self.filters, {}, self._model)
         self.adaptation: Loop[Orders] = Loop(
-            "join ordering", operator, self.executor, self.profiler, self.reoptimizer, streamon, BUDGET
+            "join ordering", watch.operator, self.executor, self.profiler, self.reoptimizer, watch.streamon, BUDGET
         )
         self._can_adapt = bool(self.filters) and self._options.algorithm != "static"
         self._schedules: dict[int, SamplingSchedule] = {}
@@ -95,15 +72,6 @@ class AdaptiveOrders:
         """By input, changes that its detectors had told when they were asked last."""
         self._arrived = np.zeros(graph.n, np.int64)
         self._watch = watch
-
-    @property
-    def index(self) -> WindowIndex:
-        """The windows of the join."""
-        return self._join.index
-
-    def are_used(self) -> bool:
-        """The orders decide what is done now."""
-        return self._join.uses_orders
 
     @property
     def has_choice(self) -> bool:

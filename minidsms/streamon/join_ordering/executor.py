@@ -6,64 +6,36 @@ Invariant: the plan is legal; what the join puts out does not depend on it (docs
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from random import Random
-from typing import Protocol
 
-from minidsms.joins.graph import JoinGraph
 from minidsms.joins.logical_filters import random_order
 from minidsms.joins.plan import Orders
-from minidsms.streamon.meter import JoinExecutor, Meter
-
-
-class Reorderable(Protocol):
-    """What an n-way join gives."""
-
-    @property
-    def graph(self) -> JoinGraph:
-        """Its inputs and what links them."""
-
-    @property
-    def orders(self) -> Orders:
-        """Those that run."""
-
-    def is_legal(self, orders: Orders) -> bool:
-        """`reorder` takes them."""
-
-    def reorder(self, orders: Orders) -> None:
-        """Take others from the next slice on."""
-
-    def work(self) -> tuple[int, int, int, int]:
-        """Since the beginning: nanoseconds, slots inspected, elements taken, tuples put out."""
+from minidsms.streamon.meter import JoinExecutor
 
 
 class OrderExecutor(JoinExecutor):
-    """names: of the inputs, for plans in words.  meter: of the join."""
-
-    def __init__(self, join: Reorderable, names: Sequence[str], meter: Meter) -> None:
-        super().__init__(names, meter)
-        self._join = join
+    """Its plans are the orders of all inputs."""
 
     @property
     def plan(self) -> Orders:
         """Of each input, the others in probing order."""
-        return self._join.orders
+        return self.join.orders
 
     def switch(self, plan: Orders) -> None:
         """Take other orders."""
-        self._join.reorder(plan)
+        self.join.reorder(plan)
 
     def is_legal(self, plan: object) -> bool:
         """One order of all the others for each input, with no Cartesian step that can be avoided."""
         return (
             isinstance(plan, tuple)
             and all(isinstance(order, tuple) and all(isinstance(j, int) for j in order) for order in plan)
-            and self._join.is_legal(plan)
+            and self.join.is_legal(plan)
         )
 
     def random_plan(self, rng: Random) -> Orders:
         """Any legal orders."""
-        graph = self._join.graph
+        graph = self.join.graph
         return tuple(random_order(graph, i, rng) for i in range(graph.n))
 
     def plan_text(self, plan: Orders) -> str:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from minidsms.cql.errors import MemoryLimitError
 from minidsms.elements import Batch
-from minidsms.joins.join import Join
 from minidsms.joins.plan import Tree
 from minidsms.joins.tree import MOST_SEARCHED
 from minidsms.streamon.change_detection.usual import Tolerance
@@ -20,7 +19,6 @@ from minidsms.streamon.join_trees.pipelines import JoinPipelines
 from minidsms.streamon.join_trees.reoptimizer import ENOUGH, Kind, TreeReoptimizer
 from minidsms.streamon.join_watch import JoinWatch
 from minidsms.streamon.loop import Budget, Loop
-from minidsms.streamon.stream_monitor import StreaMon
 
 BUDGET = Budget(urgent=0.04, promised=0.04)
 """Where rates have changed looking may take 4 % more; the first look no more than this share of what the best tree
@@ -39,31 +37,20 @@ LONGEST = 16
 
 
 class AdaptiveTrees:
-    """names: of the inputs.  operator: how the plan log names the join.  binary: only XJoins are plans.
+    """`watch` counts the join's elements, and asks.  binary: only XJoins are plans.  pipelines: of the same join."""
 
-    `watch` counts the join's elements, and asks.  pipelines: of the same join.
-    """
-
-    def __init__(
-        self,
-        join: Join,
-        names: Sequence[str],
-        operator: str,
-        streamon: StreaMon,
-        watch: JoinWatch,
-        binary: bool,
-        pipelines: JoinPipelines,
-    ) -> None:
-        measures_time = streamon.settings["cost_model"] == "measured"
+    def __init__(self, watch: JoinWatch, binary: bool, pipelines: JoinPipelines) -> None:
+        join = watch.join
+        measures_time = watch.streamon.settings["cost_model"] == "measured"
         self.due_at = 0
         self._join = join
         self._pipelines = pipelines
         self._watch = watch
-        self.executor = TreeExecutor(join, names, binary, watch, measures_time)
+        self.executor = TreeExecutor(join, join.names, binary, watch, measures_time)
         self.profiler = pipelines.profiler
         self.reoptimizer = TreeReoptimizer(self.executor, self.profiler, not join.leaves_out, pipelines)
         self.adaptation: Loop[Tree] = Loop(
-            "join plan", operator, self.executor, self.profiler, self.reoptimizer, streamon, BUDGET
+            "join plan", watch.operator, self.executor, self.profiler, self.reoptimizer, watch.streamon, BUDGET
         )
         self._can_adapt = join.graph.is_connected and join.graph.n <= MOST_SEARCHED
         self._since = list(watch.arrived)

@@ -7,37 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
-from typing import Protocol
 
-from minidsms.joins.graph import JoinGraph
-from minidsms.joins.plan import Orders, Tree
+from minidsms.joins.join import Join
+from minidsms.joins.plan import Tree
 from minidsms.joins.tree import MOST_SEARCHED, all_trees, flat, is_binary, normal, random_tree, tree_text
 from minidsms.streamon.meter import JoinExecutor, Meter
-
-
-class Plantable(Protocol):
-    """What an n-way join with trees gives."""
-
-    @property
-    def graph(self) -> JoinGraph:
-        """Its inputs and what links them."""
-
-    @property
-    def orders(self) -> Orders:
-        """Those of the flat tree's pipelines."""
-
-    @property
-    def tree(self) -> Tree:
-        """The one that runs."""
-
-    def is_legal_tree(self, tree: object) -> bool:
-        """`take_tree` takes it."""
-
-    def take_tree(self, tree: Tree) -> None:
-        """Take another from the next slice on."""
-
-    def work(self) -> tuple[int, int, int, int]:
-        """Since the beginning: nanoseconds, slots inspected, elements taken, tuples put out."""
 
 
 class TreeExecutor(JoinExecutor):
@@ -45,9 +19,8 @@ class TreeExecutor(JoinExecutor):
     time or, without measures_time, counts steps.
     """
 
-    def __init__(self, join: Plantable, names: Sequence[str], binary: bool, meter: Meter, measures_time: bool) -> None:
-        super().__init__(names, meter)
-        self.join = join
+    def __init__(self, join: Join, names: Sequence[str], binary: bool, meter: Meter, measures_time: bool) -> None:
+        super().__init__(join, names, meter)
         self.binary = binary
         self.measures_time = measures_time
         self._all: tuple[Tree, ...] | None = None

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class JoinPipelines:
-    """See `Pipelines`. caching, index: of the join, where it has any.  unit: what steps cost.  on_return: asked, with
+    """caching, index: of the join, where it has any.  unit: what steps cost.  on_return: asked, with
     the instant, when a tree has gone.  profiler: of the windows, for orders and trees alike.
     """
 
@@ -43,7 +43,7 @@ class JoinPipelines:
 
     @property
     def saved_by_caches(self) -> float:
-        """See `Pipelines`, as for the others."""
+        """By the best caches, a share of what the pipelines cost."""
         return 0.0 if self._caching is None else self._caching.saving
 
     @property
@@ -53,12 +53,12 @@ class JoinPipelines:
 
     @property
     def is_indexed(self) -> bool:
-        """Steps go by patterns, or bits."""
+        """Steps that compare columns with several inputs go by patterns, or bits."""
         return bool(self._join.plan.index)
 
     @property
     def may_be_indexed(self) -> bool:
-        """They may."""
+        """They do, or would where that is thought to save."""
         return self.is_indexed or (self._index is not None and self._index.promises)
 
     def return_to(self, instant: int) -> None:

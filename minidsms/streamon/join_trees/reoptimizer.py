@@ -12,14 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from enum import Enum
-from typing import Protocol
 
 from minidsms.joins.plan import Orders, Tree
 from minidsms.joins.tree import flat
 from minidsms.streamon.bans import Bans
 from minidsms.streamon.framework import Proposal
-from minidsms.streamon.join_trees.costs import TreeCosts, UnitCosts
+from minidsms.streamon.join_trees.costs import TreeCosts
 from minidsms.streamon.join_trees.executor import TreeExecutor
+from minidsms.streamon.join_trees.pipelines import JoinPipelines
 from minidsms.streamon.join_trees.profiler import JoinTreeProfiler
 
 LEAST_GAIN = 0.1
@@ -46,32 +46,6 @@ class Kind(Enum):
     TREE = "tree"
 
 
-class Pipelines(Protocol):
-    """What else may be chosen where no tree is. unit: what steps cost."""
-
-    unit: UnitCosts
-
-    @property
-    def saved_by_caches(self) -> float:
-        """By the best caches, a share of what the pipelines cost."""
-
-    @property
-    def has_caches(self) -> bool:
-        """Some are in use."""
-
-    @property
-    def is_indexed(self) -> bool:
-        """Steps that compare columns with several inputs go by an index of these."""
-
-    @property
-    def may_be_indexed(self) -> bool:
-        """They do, or would where that is thought to save."""
-
-    @property
-    def are_modelled(self) -> bool:
-        """Their orders are those of least cost."""
-
-
 class TreeReoptimizer:
     """deletes: elements that leave are joined too.  unit: what steps cost.  expected: what plans are thought to cost,
     by kind; measured: what the present one did; both when last looked at.
@@ -82,7 +56,7 @@ class TreeReoptimizer:
         executor: TreeExecutor,
         profiler: JoinTreeProfiler,
         deletes: bool,
-        pipelines: Pipelines,
+        pipelines: JoinPipelines,
     ) -> None:
         self._executor = executor
         self._pipelines = pipelines

@@ -14,14 +14,13 @@ import numpy as np
 from minidsms.elements import Batch, Int64Array
 from minidsms.expressions.attributes import Attributes
 from minidsms.joins.plan import JoinRoutes
-from minidsms.streamon.content_routing.of_joins.executor import RoutedJoin, RoutesExecutor
+from minidsms.streamon.content_routing.of_joins.executor import RoutesExecutor
 from minidsms.streamon.content_routing.of_joins.profiler import RouteProfiler
 from minidsms.streamon.content_routing.of_joins.reoptimizer import RoutesReoptimizer
 from minidsms.streamon.content_routing.trial import RouteTrial
 from minidsms.streamon.join_ordering.adaptive_orders import AdaptiveOrders
 from minidsms.streamon.join_watch import TICK, JoinWatch
 from minidsms.streamon.loop import Budget, Loop
-from minidsms.streamon.stream_monitor import StreaMon
 
 BUDGET = Budget(worth_ns=50_000_000)
 INTERVALS = 4
@@ -36,26 +35,18 @@ class AdaptiveRoutes:
     `watch` counts the join's elements, and asks.
     """
 
-    def __init__(
-        self,
-        join: RoutedJoin,
-        orders: AdaptiveOrders,
-        operator: str,
-        streamon: StreaMon,
-        watch: JoinWatch,
-        attributes: Mapping[int, Attributes],
-    ) -> None:
+    def __init__(self, watch: JoinWatch, orders: AdaptiveOrders, attributes: Mapping[int, Attributes]) -> None:
         self.due_at = 0
         self._watch = watch
         self._mark = (0.0, 0)
         self._arrived = list(watch.arrived)
         self._elements: deque[float] = deque(maxlen=INTERVALS)
         self._trial = RouteTrial()
-        settings = streamon.settings
-        self.executor = RoutesExecutor(join, orders.executor.names, attributes, watch)
+        settings = watch.streamon.settings
+        self.executor = RoutesExecutor(watch.join, attributes, watch)
         filters = {i: each for i, each in orders.filters.items() if i in attributes}
         known = {i: attributes[i] for i in filters}
-        self.profiler = RouteProfiler(orders.index, known, {i: len(each.others) for i, each in filters.items()})
+        self.profiler = RouteProfiler(watch.join.index, known, {i: len(each.others) for i, each in filters.items()})
         orders.profiler.tell(self.profiler.take)
         measures_time = settings["cost_model"] == "measured"
         self.reoptimizer = RoutesReoptimizer(
@@ -67,9 +58,8 @@ class AdaptiveRoutes:
             measures_time,
         )
         self.adaptation: Loop[JoinRoutes] = Loop(
-            "join routing", operator, self.executor, self.profiler, self.reoptimizer, streamon, BUDGET
+            "join routing", watch.operator, self.executor, self.profiler, self.reoptimizer, watch.streamon, BUDGET
         )
-        self._uses_orders = orders.are_used
 
     @property
     def has_choice(self) -> bool:
@@ -80,7 +70,7 @@ class AdaptiveRoutes:
         """See `Adapting.look`."""
         elements = self._watch.elements
         self.due_at = elements + (TICK if self.adaptation.measures_time else 0)
-        if not self.adaptation.is_free or not self._uses_orders():
+        if not self.adaptation.is_free or not self._watch.join.uses_orders:
             self._trial.end()
             return
         units, since = self.executor.spent()[0] - self._mark[0], elements - self._mark[1]

@@ -2,47 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
-from typing import Protocol
 
 from minidsms.expressions.attributes import Attributes
-from minidsms.joins.graph import JoinGraph
+from minidsms.joins.join import Join
 from minidsms.joins.logical_filters import random_order
-from minidsms.joins.plan import JoinPlan, JoinRoutes
+from minidsms.joins.plan import JoinRoutes
 from minidsms.streamon.content_routing.random_routes import random_routes
 from minidsms.streamon.meter import JoinExecutor, Meter
 
 
-class RoutedJoin(Protocol):
-    """What an n-way join gives."""
-
-    @property
-    def graph(self) -> JoinGraph:
-        """Its inputs and what links them."""
-
-    @property
-    def plan(self) -> JoinPlan:
-        """What runs."""
-
-    def is_legal(self, plan: object) -> bool:
-        """The join can run it."""
-
-    def take_routes(self, routes: JoinRoutes) -> None:
-        """Divide the elements of inputs by these routes."""
-
-
 class RoutesExecutor(JoinExecutor):
-    """names: of the inputs, for plans in words.  attributes: of the inputs whose rows may be told apart.  meter: of the
-    join.
-    """
+    """attributes: of the inputs whose rows may be told apart.  meter: of the join."""
 
-    def __init__(
-        self, join: RoutedJoin, names: Sequence[str], attributes: Mapping[int, Attributes], meter: Meter
-    ) -> None:
-        super().__init__(names, meter)
-        self.join = join
+    def __init__(self, join: Join, attributes: Mapping[int, Attributes], meter: Meter) -> None:
+        super().__init__(join, join.names, meter)
         self.attributes = attributes
 
     @property
