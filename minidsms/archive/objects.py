@@ -105,7 +105,6 @@ class Objects:
         self._tried: set[str] = set()
 
     def read(self, path: str) -> bytes:
-        """See `Storage`."""
         with told_as_os_error(path):
             content: bytes = self._system.cat_file(self._inside(path))
             return content
@@ -124,7 +123,6 @@ class Objects:
         return contents
 
     def exists(self, path: str) -> bool:
-        """See `Storage`."""
         try:
             with told_as_os_error(path):
                 self._fresh().info(self._inside(path))
@@ -133,7 +131,6 @@ class Objects:
         return True
 
     def entries(self, folder: str) -> list[Entry]:
-        """See `Storage`."""
         inside = self._inside(folder).rstrip("/")
         with told_as_os_error(folder):
             found = self._fresh().ls(inside, detail=True)
@@ -141,14 +138,12 @@ class Objects:
         return [Entry(name.rpartition("/")[2], is_folder) for name, is_folder in there if name != inside]
 
     def sizes(self, paths: Sequence[str]) -> list[int]:
-        """See `Storage`."""
         if not paths:
             return []
         with told_as_os_error(paths[0]):
             return [int(size or 0) for size in self._fresh().sizes([self._inside(path) for path in paths])]
 
     def write(self, path: str, fill: Callable[[IO[bytes]], None]) -> None:
-        """See `Storage`."""
         self._check_writable(path)
         content = io.BytesIO()
         fill(content)
@@ -216,7 +211,6 @@ class Objects:
         raise InDoubtError(f"{path!r}: {reason}")
 
     def remove(self, path: str) -> None:
-        """See `Storage`."""
         with told_as_os_error(path):
             self._system.rm_file(self._inside(path))
 
@@ -227,7 +221,6 @@ class Objects:
         """They go with their objects."""
 
     def remove_tree(self, folder: str) -> None:
-        """See `Storage`."""
         with contextlib.suppress(OSError), told_as_os_error(folder):
             for path in self._fresh().find(self._inside(folder)):
                 self._system.rm_file(path)
@@ -240,7 +233,6 @@ class Objects:
                 self._system.rm_file(self._inside(f"{folder}/{entry.name}"))
 
     def arrow(self, path: str) -> tuple[str, Any]:
-        """See `Storage`."""
         return self._inside(path), self._arrow
 
     def lock(self, folder: str) -> Held:

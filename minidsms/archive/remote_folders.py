@@ -36,7 +36,6 @@ class RemoteFolders(Objects):
         self._upload = upload
 
     def write(self, path: str, fill: Callable[[IO[bytes]], None]) -> None:
-        """See `Storage`."""
         content = io.BytesIO()
         fill(content)
         self._put(path, content.getvalue(), self._system.mv)
@@ -66,7 +65,6 @@ class RemoteFolders(Objects):
         return os.path.dirname(inside)
 
     def make_folder(self, folder: str) -> None:
-        """See `Storage`."""
         inside = self._inside(folder)
         with told_as_os_error(folder):
             try:
@@ -75,12 +73,10 @@ class RemoteFolders(Objects):
                 self._system.makedirs(inside, exist_ok=True)
 
     def remove_folder(self, folder: str) -> None:
-        """See `Storage`."""
         with told_as_os_error(folder):
             self._system.rmdir(self._inside(folder))
 
     def remove_tree(self, folder: str) -> None:
-        """See `Storage`."""
         with contextlib.suppress(OSError):
             for entry in self.entries(folder):
                 path = f"{folder}/{entry.name}"
@@ -89,7 +85,6 @@ class RemoteFolders(Objects):
             self.remove_folder(folder)
 
     def move_tree(self, folder: str, to: str) -> None:
-        """See `Storage`."""
         with told_as_os_error(folder):
             self._system.move_to_new(self._inside(folder), self._inside(to))
 

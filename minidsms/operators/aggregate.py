@@ -229,7 +229,6 @@ class GroupStates:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays held."""
         held = sum(state.nbytes for _, state in self.states())
         held += 0 if self.table is None else self.table.nbytes
         return held + (0 if self.arrivals is None else self.arrivals.nbytes)
@@ -283,7 +282,6 @@ class GroupStates:
         return result
 
     def restore(self, arrays: dict[str, Any]) -> None:
-        """Take a state back."""
         self.start = int(arrays["start"][0])
         if self.table is not None:
             self.table.restore({"keys": arrays["keys"]})
@@ -303,7 +301,6 @@ class GroupStates:
             self.arrivals.stacks = np.zeros((len(self.arrivals.stacks), 0), np.int64)
 
     def live_codes(self) -> Iterable[Int64Array]:
-        """The TEXT codes held."""
         if self.table is not None:
             yield from self.table.live_codes()
         for _, state in self.states():

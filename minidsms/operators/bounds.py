@@ -35,11 +35,9 @@ class Shown:
         return iter(())
 
     def arrays(self) -> dict[str, AnyArray]:
-        """The state."""
         return {"boundary": np.array([self.boundary], np.int64)}
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
-        """Take back what `arrays` gave."""
         self.boundary = int(state["boundary"][0])
 
 

@@ -45,7 +45,6 @@ class CountedRows:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays held."""
         return self.table.nbytes + self.counts.nbytes + sum(ring.nbytes for ring in self.arrivals if ring is not None)
 
     def acquire(self, batch: Batch, ts: Int64Array, sign: Int8Array, side: int) -> Int64Array:
@@ -105,7 +104,6 @@ class CountedRows:
                     ring.renumber(kept)
 
     def arrays(self) -> dict[str, AnyArray]:
-        """The state."""
         live = self.table.live()
         state: dict[str, AnyArray] = {**self.table.arrays(), "counts": self.counts[live]}
         for side, ring in enumerate(self.arrivals):
@@ -114,7 +112,6 @@ class CountedRows:
         return state
 
     def restore(self, arrays: dict[str, Any]) -> None:
-        """Take a state back."""
         self.table.restore(arrays)
         self.counts = np.zeros((self.table.capacity, 3), np.int64)
         self.counts[: len(arrays["counts"])] = arrays["counts"]
@@ -123,7 +120,6 @@ class CountedRows:
                 ring.restore({"arrivals": arrays[f"arrivals{side}"]})
 
     def live_codes(self) -> Iterable[Int64Array]:
-        """The TEXT codes held."""
         return self.table.live_codes()
 
 

@@ -28,7 +28,6 @@ class Started:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
         return sum(column.values.nbytes for column in self._columns)
 
     def live_codes(self) -> Iterator[Int64Array]:
@@ -37,11 +36,9 @@ class Started:
             yield from (self._columns[i].values for i in self._schema.coded)  # type: ignore[misc]
 
     def arrays(self) -> dict[str, AnyArray]:
-        """The state."""
         return {"started": np.array([] if self.ts is None else [self.ts], np.int64)}
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
-        """Take back what `arrays` gave."""
         self.ts = int(state["started"][0]) if len(state["started"]) else None
 
 

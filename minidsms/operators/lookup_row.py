@@ -37,19 +37,15 @@ class OneRow:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays held."""
         return sum(column.values.nbytes for column in self.last.columns)
 
     def arrays(self) -> dict[str, AnyArray]:
-        """The state."""
         return {"sign": self.last.signs.copy(), **arrays_of_columns(self.last.columns)}
 
     def restore(self, arrays: Mapping[str, AnyArray]) -> None:
-        """Take back what `arrays` gave."""
         self.last = Batch(self.last.ts, arrays["sign"].astype(np.int8), columns_of_arrays(arrays, len(self._schema)))
 
     def live_codes(self) -> Iterator[Int64Array]:
-        """The TEXT codes held."""
         yield from (self.last.column(i).words() for i in self._schema.coded)
 
 

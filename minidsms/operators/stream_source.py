@@ -32,11 +32,9 @@ class OwnRows:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays held."""
         return self.own_store.nbytes
 
     def live_codes(self) -> Iterator[Int64Array]:
-        """The TEXT codes held (0 stands for NULL)."""
         store = self.own_store
         seq = np.arange(store.tail, store.head, dtype=np.int64)
         for i in store.schema.coded:

@@ -46,7 +46,6 @@ class SlideClock:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
         return 0
 
     def live_codes(self) -> Iterator[Int64Array]:
@@ -54,12 +53,10 @@ class SlideClock:
         return iter(())
 
     def arrays(self) -> dict[str, AnyArray]:
-        """The state."""
         started = self.next_boundary is not None
         return {"clock": np.array([started, self.next_boundary or 0, self.last_ts, self.arrived], np.int64)}
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
-        """Take back what `arrays` gave."""
         started, boundary, self.last_ts, self.arrived = (int(x) for x in state["clock"])
         self.next_boundary = boundary if started else None
 

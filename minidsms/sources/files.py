@@ -53,7 +53,6 @@ class LocalFiles:
     """Files of this machine."""
 
     def open(self, path: str) -> tuple[IO[bytes], int]:
-        """See `Files`."""
         raw = cast("IO[bytes]", open(path, "rb"))  # noqa: SIM115
         return raw, os.fstat(raw.fileno()).st_size
 

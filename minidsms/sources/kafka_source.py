@@ -250,5 +250,4 @@ class KafkaReader:
             self._consumer.close()
 
     def stop(self) -> None:
-        """Let `run` return."""
         self._stopped.set()

@@ -60,7 +60,6 @@ class PipeReader:
                     return
 
     def stop(self) -> None:
-        """Let `run` return."""
         try:
             self._wake.send(b"x")
         except OSError:

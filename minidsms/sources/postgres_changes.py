@@ -244,7 +244,6 @@ class TableChanges:
         return [*fields, b'"%s": %d' % (SIGN_COLUMN.encode(), sign)]
 
     def stop(self) -> None:
-        """Let `run` return."""
         self._stopped.set()
 
     def close(self) -> None:

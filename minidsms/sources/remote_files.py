@@ -93,7 +93,6 @@ class HttpFiles:
         self._opener = urllib.request.build_opener(_Redirects())
 
     def open(self, path: str) -> tuple[IO[bytes], int]:
-        """See `Files`."""
         try:
             file = _HttpFile(self._opener, path, self._headers)
         except http.client.HTTPException as error:  # an address or an answer that HTTP does not know
@@ -219,12 +218,10 @@ class S3Files:
             raise Error(f"S3: {str(error)[:200]}") from None
 
     def open(self, path: str) -> tuple[IO[bytes], int]:
-        """See `Files`."""
         file = self._files.open_input_file(_key(path))
         return io.BufferedReader(file, _BUFFER), file.size()
 
     def named(self, path: str) -> list[str] | None:
-        """See `Files`."""
         from pyarrow import fs
 
         key = _key(path)

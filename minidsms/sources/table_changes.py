@@ -91,7 +91,6 @@ class TableFollower:
             self._stopped.wait(self._poll_s)
 
     def stop(self) -> None:
-        """Let `run` return."""
         self._stopped.set()
 
     def close(self) -> None:

@@ -213,7 +213,6 @@ class Tail:
         return True
 
     def stop(self) -> None:
-        """Let `run` return."""
         self._stopped.set()
 
     def close(self) -> None:

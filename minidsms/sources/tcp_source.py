@@ -87,7 +87,6 @@ class TcpReader:
                 return
 
     def stop(self) -> None:
-        """Let `run` return."""
         self._stopped.set()
         shut(self._socket)
 
@@ -167,7 +166,6 @@ class TcpListener:
         return bool(data)
 
     def stop(self) -> None:
-        """Let `run` return."""
         with contextlib.suppress(OSError):
             self._wake.send(b"x")
         self._listening.close()

@@ -44,15 +44,12 @@ class AdaptivePlans:
 
     @property
     def threads(self) -> Callable[[], int | str]:
-        """See `Adaptivity.threads`."""
         return self._streamon.threads
 
     def condition(self, filters: Sequence[TupleFilter], operator: str, attributes: Attributes) -> Condition:
-        """See `Adaptivity.condition`."""
         return Conjunction(filters, operator, self._streamon, attributes)
 
     def condition_key(self) -> Hashable:
-        """See `Adaptivity.condition_key`."""
         return OrderingOptions.of(self.settings)
 
     def look_ups(self, screening: Screening, operator: str, names: tuple[str, ...]) -> LookUps:
@@ -62,20 +59,17 @@ class AdaptivePlans:
         return AdaptiveSequence(screening, self._streamon, operator, names)
 
     def adapt_join(self, join: Join, asked: Hashable, attributes: Callable[[Schema], Attributes]) -> None:
-        """See `Adaptivity.adapt_join`."""
         from minidsms.streamon.adapting_joins import adapt_join
 
         adapt_join(join, asked, self._streamon, attributes)
 
     def spare_state(self, join: Join, reducing: Reducing) -> None:
-        """See `Adaptivity.spare_state`."""
         if self.settings["state_reduction"] == "auto":
             from minidsms.streamon.k_mon.adaptive_reduction import AdaptiveReduction
 
             join.sparing = AdaptiveReduction(join, f"MJoin {', '.join(join.names)}", self._streamon, reducing)
 
     def surroundings(self, node: ReducedJoin, operator: str) -> Surroundings:
-        """See `Adaptivity.surroundings`."""
         from minidsms.operators.k_mon.contracts import Source
         from minidsms.operators.k_mon_join import Surroundings
         from minidsms.streamon.k_mon.watching import watched_by
@@ -94,6 +88,5 @@ class AdaptivePlans:
         )
 
     def adapt_form(self, operator: Operator) -> None:
-        """See `Adaptivity.adapt_form`."""
         if hasattr(operator, "fitting"):  # to ask of the protocol takes twenty times as long
             operator.compilation = Compilation(cast(TwoForms, operator), self._streamon)

@@ -81,11 +81,9 @@ class Bag:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
         return self._words.nbytes + self._counts.nbytes + self._next.nbytes + self._buckets.nbytes
 
     def live_codes(self) -> Iterator[Int64Array]:
-        """The TEXT codes of the rows."""
         size = self._figures.size
         for i in self.schema.coded:
             yield self._words[:size, i]
@@ -96,7 +94,6 @@ class Bag:
         return {"words": self._words[:size].copy(), "counts": self._counts[:size].copy()}
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
-        """Take back what `arrays` gave."""
         self._words, self._counts = state["words"].astype(np.int64), state["counts"].astype(np.int64)
         self._figures = kernels.BagFigures(len(self._counts), int(self._counts.sum()))
         self._resize(max(_FIRST_CAPACITY, 1 << (2 * len(self._counts)).bit_length()))

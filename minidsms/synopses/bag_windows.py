@@ -176,12 +176,10 @@ class BagWindow:
         return {"words": self._rows.words[self._slots()]}
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
-        """Hold what `arrays` gave, and nothing else."""
         self._refill(np.ascontiguousarray(arrays["words"]), 0)
         self._index.give_up_cells()
 
     def live_codes(self) -> Iterable[Int64Array]:
-        """The codes of TEXT values held."""
         slots = self._slots()
         for j, c in enumerate(self.layout.columns):
             if self.schema[c].type.is_coded:

@@ -153,7 +153,6 @@ class FirstRows(SortedPartitions):
         return super().nbytes + self._others.nbytes
 
     def live_codes(self) -> Iterator[Int64Array]:
-        """The TEXT codes held (0 stands for NULL)."""
         yield from super().live_codes()
         others = self._others.present()
         for i in self.schema.coded:
@@ -165,7 +164,6 @@ class FirstRows(SortedPartitions):
         return {"words": np.concatenate([self._words(), np.repeat(others[:, 1:], others[:, 0], axis=0)])}
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
-        """Take back what `arrays` gave."""
         self._begin()
         super().restore(state)
         self._settle()

@@ -80,7 +80,6 @@ class Frames:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays held."""
         return self.partitions.nbytes + self._rows.nbytes
 
     def resize(self, capacity: int) -> None:
@@ -135,7 +134,6 @@ class Frames:
         return {"partitions": words_of(partitions), "rows": words_of(rows).copy()}
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
-        """Take back what `arrays` gave."""
         self.partitions = rows_from(kernels.FramePartition, np.array(state["partitions"], np.int64))
         self._rows = rows_from(kernels.FrameRow, np.array(state["rows"], np.int64).reshape(-1, 3))
         held = self.partitions["come"] - self.partitions["gone"]
@@ -144,7 +142,6 @@ class Frames:
         self._pack(0)
 
     def live_codes(self) -> Iterable[Int64Array]:
-        """The TEXT codes held (0 stands for NULL)."""
         if self._is_text:
             self._pack(0)
             yield self._rows["word"]

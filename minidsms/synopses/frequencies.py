@@ -31,7 +31,6 @@ class Frequencies:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays held."""
         return self._counted.nbytes + self._ranked.nbytes
 
     def advance(self, run: Run, argument: Argument, j: int) -> None:
@@ -67,11 +66,9 @@ class Frequencies:
         return {**self._counted.arrays(live), **self._ranked.arrays(live)}
 
     def restore(self, arrays: dict[str, Any], capacity: int) -> None:
-        """Take a state back."""
         self._counted.restore(arrays, capacity)
         self._ranked.restore(arrays, capacity)
 
     def live_codes(self) -> Iterable[Int64Array]:
-        """The TEXT codes held."""
         yield from self._counted.live_codes()
         yield from self._ranked.live_codes()

@@ -77,7 +77,6 @@ class GroupRecords:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays held."""
         return self.records.nbytes + self.nodes.nbytes
 
     @property
@@ -154,6 +153,5 @@ class GroupRecords:
         self.instants = 0
 
     def live_codes(self) -> Iterable[Int64Array]:
-        """The TEXT codes held."""
         for word in self._text:
             yield self.records[:, word].copy()

@@ -63,7 +63,6 @@ class GroupArrays:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays held."""
         return sum(table.nbytes for table in self.tables.values())
 
     def resize(self, capacity: int) -> None:
@@ -95,7 +94,6 @@ class GroupArrays:
         """Give memory back where most of it is free. Called after each batch, of n elements."""
 
     def live_codes(self) -> Iterable[Int64Array]:
-        """The TEXT codes held."""
         return ()
 
 
@@ -112,7 +110,6 @@ class DistinctValues:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays held."""
         return self.pairs.nbytes + self.counts.nbytes + (0 if self.arrivals is None else self.arrivals.nbytes)
 
     def weigh(self, ids: Int64Array, argument: Argument) -> None:
@@ -160,7 +157,6 @@ class DistinctValues:
         return {"keys": keys, "counts": self.counts[held], **arrivals}
 
     def restore(self, arrays: dict[str, AnyArray], capacity: int) -> None:
-        """Take a state back."""
         self.pairs.restore({"keys": arrays["keys"]})  # type: ignore[dict-item]
         self.counts = np.zeros(self.pairs.capacity, np.int64)
         self.counts[: len(arrays["counts"])] = arrays["counts"]
@@ -168,7 +164,6 @@ class DistinctValues:
             self.arrivals.restore(arrays)
 
     def live_codes(self) -> Iterable[Int64Array]:
-        """The TEXT codes held."""
         return self.pairs.live_codes()
 
 

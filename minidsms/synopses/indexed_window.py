@@ -428,7 +428,6 @@ class IndexedWindow:
         return state
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
-        """Hold what `arrays` gave, and nothing else."""
         n = int(arrays["count"][0])
         self._begin_own()
         self._index.clear(self._number)

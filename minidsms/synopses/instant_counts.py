@@ -35,7 +35,6 @@ class InstantCounts:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays held."""
         return self._table.nbytes + self._counts.nbytes
 
     def live_codes(self) -> Iterable[Int64Array]:
@@ -47,7 +46,6 @@ class InstantCounts:
         return {**self._table.arrays(), "counts": self._counts[self._table.live()]}
 
     def restore(self, arrays: dict[str, Int64Array]) -> None:
-        """Hold what `arrays` gave, and nothing else."""
         self._table.restore(arrays)
         self._counts = np.zeros(self._table.capacity, np.int64)
         self._counts[: len(arrays["counts"])] = arrays["counts"]

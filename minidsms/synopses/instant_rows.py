@@ -34,7 +34,6 @@ class InstantRows:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the words held."""
         return self.words.nbytes
 
     def arrays(self) -> dict[str, Int64Array]:
@@ -42,9 +41,7 @@ class InstantRows:
         return {"words": self.words, "instant": np.array([self.instant], np.int64)}
 
     def restore(self, arrays: dict[str, Int64Array]) -> None:
-        """Hold what `arrays` gave, and nothing else."""
         self.hold(int(arrays["instant"][0]), np.ascontiguousarray(arrays["words"]))
 
     def live_codes(self) -> Iterable[Int64Array]:
-        """The codes of TEXT values held."""
         return [self.words[:, c] for c in self._coded]

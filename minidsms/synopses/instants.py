@@ -71,7 +71,6 @@ class PendingInstants:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
         return self._instants.nbytes
 
     def live_codes(self) -> Iterator[Int64Array]:
@@ -83,6 +82,5 @@ class PendingInstants:
         return {"instants": self._instants[self._start : self._stop].copy()}
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
-        """Take back what `arrays` gave."""
         self._instants = state["instants"].astype(np.int64)
         self._start, self._stop = 0, len(self._instants)

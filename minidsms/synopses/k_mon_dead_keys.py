@@ -61,7 +61,6 @@ class DeadKeys:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays held."""
         return self.keys.nbytes + self.marks.nbytes + self.heads.nbytes
 
     def nbytes_of_key(self, s: int) -> int:
@@ -158,7 +157,6 @@ class DeadKeys:
         self._linked[:] = 0
 
     def live_codes(self) -> Iterable[Int64Array]:
-        """The codes of TEXT values held."""
         for e, edge in enumerate(self._rows.edges):
             for k in (0, 1):
                 schema = self._rows.schemas[edge.ends[k]]
@@ -173,7 +171,6 @@ class DeadKeys:
         return {f"keys{s}": self.keys_of(s) for s in sides} | {f"marks{s}": self._marks_of(s) for s in sides}
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
-        """Hold what `arrays` gave, and nothing else."""
         held = [(arrays[f"keys{s}"].copy(), arrays[f"marks{s}"].copy()) for s in range(len(self.figures))]
         self._fill(held, [_roomy(len(keys)) for keys, _ in held])
 

@@ -48,7 +48,6 @@ class LostKeys:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
         return sum(f.bits.nbytes for filters in self._filters for f in filters)
 
     def add(self, side: int, keys: Int64Array, clock: Int64Array) -> None:
@@ -92,7 +91,6 @@ class LostKeys:
         self._filters[side] = [f for f in self._filters[side] if f.newest >= present]
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
-        """The state."""
         state: dict[str, np.ndarray[Any, Any]] = {}
         for s, filters in enumerate(self._filters):
             for n, each in enumerate(filters):
@@ -101,7 +99,6 @@ class LostKeys:
         return state
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
-        """Hold what `arrays` gave, and nothing else."""
         for s in range(len(self._filters)):
             self._filters[s] = []
             while (name := f"{s}.{len(self._filters[s])}") and f"bits{name}" in arrays:

@@ -45,7 +45,6 @@ class KeptResults:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays held."""
         return self.rows.nbytes + self.free.nbytes + self.keys.nbytes + self.places.nbytes
 
     def grow(self) -> None:
@@ -68,12 +67,10 @@ class KeptResults:
         yield from (held[:, i] for i in self._texts)
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
-        """The state."""
         return {"rows": self.rows, "free": self.free[: self.top], "keys": self.keys, "places": self.places,
                 "sizes": self.sizes}  # fmt: skip
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
-        """Hold what `arrays` gave, and nothing else."""
         self.rows, self.keys, self.places = (arrays[name].copy() for name in ("rows", "keys", "places"))
         self.sizes[:] = arrays["sizes"]
         self.top = len(arrays["free"])

@@ -143,7 +143,6 @@ class KMonRows:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays held."""
         return self.cells.nbytes + self.heads.nbytes + self.messages.nbytes
 
     def view(self, i: int, first: int, end: int) -> Int64Array:
@@ -168,7 +167,6 @@ class KMonRows:
         return Column.from_words(rows[:, self.places[i][c]].copy(), valid, self.schemas[i][c].type)
 
     def live_codes(self) -> Iterable[Int64Array]:
-        """The codes of TEXT values held."""
         for i, schema in enumerate(self.schemas):
             rows = self.view(i, 0, int(self.figures["end"][i]))
             for c in self.columns[i]:
@@ -351,7 +349,6 @@ class KMonRows:
         return words | {"cells": self.cells, "heads": self.heads}
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
-        """Hold what `arrays` gave, and nothing else."""
         words_of(self.figures)[:], words_of(self.sides)[:] = arrays["figures"], arrays["sides"]
         self.cells, self.heads = arrays["cells"].copy(), arrays["heads"].copy()
         ends = [*(int(b) for b in self.figures["begins_at"][1:]), len(self.cells)]

@@ -160,14 +160,12 @@ class Spill:
         return state
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
-        """Hold what `arrays` gave, and nothing else."""
         self.close()
         for i in range(len(self._logs)):
             if f"rows{i}" in arrays:
                 self.put(i, arrays[f"rows{i}"], arrays[f"keys{i}"], arrays[f"closed{i}"])
 
     def live_codes(self) -> Iterable[Int64Array]:
-        """The codes of TEXT values held."""
         for i, places in enumerate(self._texts):
             for rows in self._logs[i].all() if places else ():
                 for place in places:

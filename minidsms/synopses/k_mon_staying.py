@@ -30,7 +30,6 @@ class StayingKeys:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
         return sum(bits.nbytes for bits in self._filters if bits is not None)
 
     def renew(self, side: int, known: Int64Array) -> None:
@@ -55,11 +54,9 @@ class StayingKeys:
         return _EMPTY if bits is None else bits
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
-        """The state."""
         return {f"bits{s}": bits for s, bits in enumerate(self._filters) if bits is not None}
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
-        """Hold what `arrays` gave, and nothing else."""
         self._filters = [arrays[f"bits{s}"].copy() if f"bits{s}" in arrays else None for s in range(len(self._filters))]
 
     def live_codes(self) -> Sequence[Int64Array]:

@@ -38,7 +38,6 @@ class KeyCounts:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays held."""
         return self._table.nbytes + self._counts.nbytes
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
@@ -46,7 +45,6 @@ class KeyCounts:
         return {"words": self._table.arrays()["keys"], "counts": self._counts["count"][self._table.live()]}
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
-        """Hold what `arrays` gave, and nothing else."""
         self._table.restore({"keys": arrays["words"]})
         self._replace(_counts(self._table.capacity))
         self._counts["count"][: len(arrays["counts"])] = arrays["counts"]

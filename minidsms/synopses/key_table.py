@@ -59,7 +59,6 @@ class KeyTable:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays held."""
         return self.keys.nbytes + self._links.nbytes + self._slots.nbytes
 
     # -------------------------------------------------------------------------------------------- rows and ids
@@ -156,11 +155,9 @@ class KeyTable:
         return {"keys": self.keys[self.live()]}
 
     def restore(self, arrays: dict[str, Int64Array]) -> None:
-        """Take a state back."""
         self._load(np.ascontiguousarray(arrays["keys"]))
 
     def live_codes(self) -> Iterable[Int64Array]:
-        """The TEXT codes held (0 stands for NULL)."""
         if self.text:
             live = self.live()
             for word in self.text:

@@ -89,7 +89,6 @@ class PaneGroups:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays held."""
         return self._rows.nbytes + self._slots.nbytes
 
     def form(self) -> Form | None:
@@ -183,7 +182,6 @@ class PaneGroups:
         return {"rows": rows, "end": np.array([self._state.end])}
 
     def restore(self, arrays: Mapping[str, AnyArray]) -> None:
-        """Take a state back."""
         held: Int64Array = arrays["rows"].astype(np.int64)
         n = len(held)
         rows = np.zeros((max(_FIRST_ROWS, 1 << n.bit_length()), self._rows.shape[1]), np.int64)

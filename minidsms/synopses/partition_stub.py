@@ -237,12 +237,10 @@ class PartitionStub:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays held."""
         arrays = [self._slots, self._free_slots, self._key_words, self._free_keys, self._buckets, *self._values]
         return self._keys.nbytes + sum(a.nbytes for a in arrays) + sum(v.nbytes for v in self._valid if v is not None)
 
     def live_codes(self) -> Iterator[Int64Array]:
-        """The TEXT codes of rows and keys."""
         slots = self._standing()
         for j, i in enumerate(self._kept):
             if self.schema.types[i].is_coded:

@@ -48,7 +48,6 @@ class RelationStore:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays held."""
         return self._log.nbytes + self._bag.nbytes + sum(mirror.nbytes for mirror in self.mirrors)
 
     def append(self, ts: Int64Array, sign: Int8Array | None, columns: Sequence[Column]) -> int:

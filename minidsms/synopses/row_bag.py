@@ -40,7 +40,6 @@ class RowBag:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays held."""
         return self._table.nbytes + self._counts.nbytes + self._ids.nbytes + self._ts.nbytes
 
     def apply(self, ts: Int64Array, sign: Int8Array | None, words: Int64Array) -> int:
@@ -79,7 +78,6 @@ class RowBag:
         return Batch(self._ts[: self._logged].copy(), None, self._table.columns(ids, self.schema))
 
     def live_codes(self) -> Iterable[Int64Array]:
-        """The TEXT codes held (0 stands for NULL)."""
         return self._table.live_codes()
 
     def arrays(self) -> dict[str, Int64Array]:

@@ -265,7 +265,6 @@ class SortedPartitions:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays held."""
         arrays = (self._partitions, self._places, self._rows, self._free, self._texts)
         return self._table.nbytes + sum(array.nbytes for array in arrays)
 
@@ -290,7 +289,6 @@ class SortedPartitions:
         return {"words": self._words(), "carried": self._carried()}
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
-        """Take back what `arrays` gave."""
         words = np.ascontiguousarray(state["words"], np.int64)
         self._hold(words)
         if self._fields > kernels.FIELDS and len(words):

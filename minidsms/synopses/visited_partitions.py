@@ -96,7 +96,6 @@ class VisitedPartitions(SortedPartitions):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays held."""
         return super().nbytes + self._states.groups.nbytes
 
     def live_codes(self) -> Iterator[Int64Array]:

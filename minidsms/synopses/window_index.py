@@ -233,15 +233,12 @@ class WindowIndex:
             method_of(keys[k]).fill(self, i, first + k, keys[k], slots)
 
     def write_words(self, i: int, x: int, column: int, slots: Slots) -> None:
-        """See `Indexed`."""
         self.windows[i].write_words(x, self.column_of(i, column), slots)
 
     def place_of(self, i: int, x: int) -> tuple[int, int]:
-        """See `Indexed`."""
         return self.keys["nodes"].item(x), self.records[i].mask
 
     def parts_of(self, i: int, key: Key) -> Int64Array:
-        """See `Indexed`."""
         first, keys = self.records[i].key, self.windows[i].keys
         return np.array([self.keys["nodes"][first + keys.index((c,))] for c in key], np.int64)
 
@@ -256,7 +253,6 @@ class WindowIndex:
         return {self.column_of(i, c) for key in keys for c in key}
 
     def take_cells(self, i: int, x: int, c: int, slots: Int64Array) -> None:
-        """See `Indexed`."""
         base, mask = self.place_of(i, x)
         if not self.has_cells:
             at = base + 2 * (slots & mask)
@@ -435,7 +431,6 @@ class WindowIndex:
             self._next_number = (self._next_number + 1) % NUMBERS
 
     def newest_configuration(self, i: int) -> tuple[int, Int64Array]:
-        """See `Indexed`."""
         (number, bits), first = self.configurations[i][0], self.records[i].key
         columns = [x for x, key in enumerate(self.windows[i].keys, first) if len(key) == 1 and key != ADDRESS]
         parts = [(self.keys["nodes"][columns[c]], 64 - count, place) for c, place, count in bits.places()]

@@ -174,7 +174,6 @@ class Adwin:
         return self._buckets.windows[:, _WIDTH].astype(np.int64)
 
     def initialize(self) -> None:
-        """See `ChangeDetectors`."""
         self._buckets.windows[:] = 0
         self._buckets.held[:] = 0
         self._buckets.seen[:] = 0

@@ -103,7 +103,6 @@ class BetaCusum:
         return self._states[:, _A : _B_TO + 1]
 
     def initialize(self) -> None:
-        """See `ChangeDetectors`."""
         self._states[:] = 0
 
     def observe(self, hits: Int64Array, of: Int64Array, since: Int64Array, now: Int64Array) -> Int64Array:

@@ -80,7 +80,6 @@ class Bound:
         self.initialize()
 
     def initialize(self) -> None:
-        """See `ChangeDetectors`."""
         self.peaks[:] = 0
         words_of(self.states)[:] = 0
         self.states["value"] = bounds.INFINITE

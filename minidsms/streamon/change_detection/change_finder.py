@@ -136,7 +136,6 @@ class ChangeFinder:
         self._seen: Int64Array = np.zeros(tuning.m, np.int64)
 
     def initialize(self) -> None:
-        """See `ChangeDetectors`."""
         self._seen[:] = 0
 
     def observe(self, hits: Int64Array, of: Int64Array, since: Int64Array, now: Int64Array) -> Int64Array:

@@ -96,7 +96,6 @@ class Cusum:
         self._numbers: Int64Array = np.zeros((tuning.m, 3), np.int64)
 
     def initialize(self) -> None:
-        """See `ChangeDetectors`."""
         self._sums[:] = 0
         self._numbers[:] = 0
 

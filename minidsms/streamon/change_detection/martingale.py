@@ -102,7 +102,6 @@ class Martingale:
         self.initialize()
 
     def initialize(self) -> None:
-        """See `ChangeDetectors`."""
         self._bets.held[:] = 0
         self._bets.gains[:] = 0
         self._rng = np.random.default_rng(self._seed)

@@ -139,7 +139,6 @@ class Meta:
         self._samples = Samples(np.zeros((m, _ROOM)), np.zeros((m, _ROOM)), np.zeros((m, longest)), begun, seen)
 
     def initialize(self) -> None:
-        """See `ChangeDetectors`."""
         self._samples.seen[:] = 0
 
     def observe(self, hits: Int64Array, of: Int64Array, since: Int64Array, now: Int64Array) -> Int64Array:

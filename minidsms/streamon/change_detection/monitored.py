@@ -72,15 +72,12 @@ class Monitored:
 
     @property
     def order(self) -> Order:
-        """See `OrderingAlgorithm`."""
         return self._inner.order
 
     def wanted(self) -> Wanted:
-        """See `OrderingAlgorithm`."""
         return self._inner.wanted()
 
     def observe(self, drops: BoolArray, costs: Float64Array) -> Order | None:
-        """See `OrderingAlgorithm`."""
         before = self.order
         bits = np.array(drops, np.uint8, order="C", ndmin=2)
         self.observed += len(bits)
@@ -191,16 +188,13 @@ class Monitored:
         self._begin_detection()
 
     def keep_last(self, profiled: int) -> None:
-        """See `OrderingAlgorithm`."""
         self._discard(max(0, self.observed - profiled))
         self._begin_detection()
 
     def expected_cost(self, order: Sequence[int]) -> float | None:
-        """See `OrderingAlgorithm`."""
         return self._inner.expected_cost(order)
 
     def describe(self) -> OrderStatistics:
-        """See `OrderingAlgorithm`."""
         return self._inner.describe()
 
 

@@ -27,5 +27,4 @@ class AGreedy(MatrixViewOrdering):
         return Wanted(Evaluate.ALL)
 
     def adopt(self, order: Sequence[int]) -> None:
-        """See `OrderingAlgorithm`."""
         self.view.adopt(checked_order(len(self.view.order), order), self.window.bits[: self.window.size])

@@ -29,6 +29,5 @@ class Independent(MatrixViewOrdering):
         return Wanted(Evaluate.ALL)
 
     def adopt(self, order: Sequence[int]) -> None:
-        """See `OrderingAlgorithm`."""
         self.view.order[:] = checked_order(len(self.view.order), order)
         self.view.counts[0] = self.window.bits[: self.window.size][:, self.view.order].sum(axis=0)

@@ -28,6 +28,5 @@ class LocalSwaps(MatrixViewOrdering):
         return Wanted(Evaluate.NEXT)
 
     def adopt(self, order: Sequence[int]) -> None:
-        """See `OrderingAlgorithm`."""
         self.view.order[:] = checked_order(len(self.view.order), order)
         recount_neighbours(self.window.bits, self.window.size, self.view.order, self.view.counts)

@@ -44,7 +44,6 @@ class MatrixViewOrdering(abc.ABC):
 
     @property
     def order(self) -> Order:
-        """See `OrderingAlgorithm`."""
         return tuple(self.view.order.tolist())
 
     @abc.abstractmethod
@@ -52,7 +51,6 @@ class MatrixViewOrdering(abc.ABC):
         """See `OrderingAlgorithm`."""
 
     def observe(self, drops: BoolArray, costs: Float64Array) -> Order | None:
-        """See `OrderingAlgorithm`."""
         before = self.order
         view = View(self.view.order, self.view.counts)
         self.kernel(*as_profile(drops, costs), self.window.bundle, view, self.alpha, self.window.enough)
@@ -63,7 +61,6 @@ class MatrixViewOrdering(abc.ABC):
         """See `OrderingAlgorithm`."""
 
     def keep_last(self, profiled: int) -> None:
-        """See `OrderingAlgorithm`."""
         self.window.keep_last(profiled)
         self.adopt(self.order)
 
@@ -72,5 +69,4 @@ class MatrixViewOrdering(abc.ABC):
         return self.window.expected_cost(order)
 
     def describe(self) -> OrderStatistics:
-        """See `OrderingAlgorithm`."""
         return self.window.statistics(self.order)

@@ -64,7 +64,6 @@ class Optimal:
         return Wanted(Evaluate.ALL)
 
     def observe(self, drops: BoolArray, costs: Float64Array) -> Order | None:
-        """See `OrderingAlgorithm`."""
         before = self._order
         bits, times = as_profile(drops, costs)
         while len(bits):
@@ -86,19 +85,15 @@ class Optimal:
             self._order = best
 
     def adopt(self, order: Sequence[int]) -> None:
-        """See `OrderingAlgorithm`."""
         self._order = tuple(checked_order(len(self._order), order).tolist())
 
     def keep_last(self, profiled: int) -> None:
-        """See `OrderingAlgorithm`."""
         self.window.keep_last(profiled)
 
     def expected_cost(self, order: Sequence[int]) -> float | None:
-        """See `OrderingAlgorithm`."""
         return self.window.expected_cost(order)
 
     def describe(self) -> OrderStatistics:
-        """See `OrderingAlgorithm`."""
         return self.window.statistics(self._order)
 
 

@@ -63,7 +63,6 @@ class PlanLogged:
         return self._inner.wanted()
 
     def observe(self, drops: BoolArray, costs: Float64Array) -> Order | None:
-        """See `OrderingAlgorithm`."""
         before = self.order
         self._costs = np.where(np.isfinite(costs), costs, self._costs)
         start = 0
@@ -102,7 +101,6 @@ class PlanLogged:
         return cost
 
     def adopt(self, order: Sequence[int]) -> None:
-        """See `OrderingAlgorithm`."""
         self._inner.adopt(order)
 
     def keep_last(self, profiled: int) -> None:
@@ -111,9 +109,7 @@ class PlanLogged:
         self._filled = 0
 
     def expected_cost(self, order: Sequence[int]) -> float | None:
-        """See `OrderingAlgorithm`."""
         return self._inner.expected_cost(order)
 
     def describe(self) -> OrderStatistics:
-        """See `OrderingAlgorithm`."""
         return self._inner.describe()

@@ -57,7 +57,6 @@ class Unprofiled:
         return None
 
     def adopt(self, order: Sequence[int]) -> None:
-        """See `OrderingAlgorithm`."""
         if sorted(order) != list(range(self.n)):
             raise ValueError(f"{tuple(order)} is no order of {self.n} filters")
         self._order = tuple(order)

@@ -47,13 +47,11 @@ class Counts(Assessment):
         self._counts: dict[Pattern, int] = {}
 
     def note(self, pattern: Pattern, times: int = 1) -> None:
-        """See `Assessment.note`."""
         self.seen += times
         if times:
             self._counts[pattern] = self._counts.get(pattern, 0) + times
 
     def frequencies(self) -> dict[Pattern, float]:
-        """See `Assessment.frequencies`."""
         return {pattern: count / self.seen for pattern, count in self._counts.items()}
 
     def __len__(self) -> int:
@@ -71,7 +69,6 @@ class _Compact(Assessment):
         self.table: dict[Pattern, tuple[int, int]] = {}
 
     def note(self, pattern: Pattern, times: int = 1) -> None:
-        """See `Assessment.note`."""
         while times:
             taken = min(times, self._segment - self.seen % self._segment)
             count, before = self.table.get(pattern, (0, self.seen // self._segment))

@@ -38,5 +38,4 @@ class ClusteredMonitor(Estimate):
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
         return super().nbytes + self._entries.nbytes

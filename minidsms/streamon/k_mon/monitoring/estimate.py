@@ -177,7 +177,6 @@ class Estimate(SharedByCopies):
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
         records = self.bound, self.state, self.told
         return sum(words_of(record).nbytes for record in records) + self.detector.peaks.nbytes
 

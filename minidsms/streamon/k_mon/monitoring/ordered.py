@@ -56,7 +56,6 @@ class OrderedMonitor(Estimate):
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
         return super().nbytes + self._steps.nbytes
 
     def _kept(self) -> Int64Array:

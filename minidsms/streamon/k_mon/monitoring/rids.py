@@ -55,5 +55,4 @@ class RidsMonitor(Estimate):
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
         return super().nbytes + self._entries.nbytes

@@ -67,7 +67,6 @@ class UniqueMonitor(SharedByCopies):
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
         return words_of(self.bound).nbytes + words_of(self.state).nbytes + self._keys.nbytes + self._at.nbytes
 
     def declare(self) -> None:
