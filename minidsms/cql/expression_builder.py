@@ -12,7 +12,7 @@ import dataclasses
 import difflib
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
@@ -69,6 +69,24 @@ def _written_for_regexp(part: str) -> str:
 
 def _number(text: str) -> int | float:
     return number_of(text) if "." in text else int(text)
+
+
+def node_of(kind: Callable[..., Any], *places: int, negated: int | None = None) -> Callable[[Any, list[Part]], Any]:
+    """The callback of a rule that is a node of this kind: the parts at these places are its fields.
+
+    negated: the place of NOT, where the node has a field for it.
+    """
+
+    def made(builder: Any, parts: list[Part]) -> Any:
+        says = {} if negated is None else {"negated": parts[negated] is not None}
+        return kind(*(parts[at] for at in places), span=span_of(parts), **says)
+
+    return made
+
+
+def literal_of(value: bool | None) -> Callable[[Any, list[Part]], syntax.Literal]:
+    """The callback of a word that is a literal."""
+    return lambda builder, parts: syntax.Literal(value, span=part_span(parts[0]))
 
 
 class ExpressionBuilder(Transformer[Token, Part]):
@@ -189,14 +207,7 @@ class ExpressionBuilder(Transformer[Token, Part]):
     def text_(self, parts: list[Part]) -> syntax.Literal:
         return syntax.Literal(str(parts[0]), span=part_span(parts[0]))
 
-    def null(self, parts: list[Part]) -> syntax.Literal:
-        return syntax.Literal(None, span=part_span(parts[0]))
-
-    def true(self, parts: list[Part]) -> syntax.Literal:
-        return syntax.Literal(True, span=part_span(parts[0]))
-
-    def false(self, parts: list[Part]) -> syntax.Literal:
-        return syntax.Literal(False, span=part_span(parts[0]))
+    null, true, false = literal_of(None), literal_of(True), literal_of(False)
 
     def typed_text(self, parts: list[Part]) -> syntax.Cast:
         kind, text = parts
@@ -245,8 +256,13 @@ class ExpressionBuilder(Transformer[Token, Part]):
     def negated(self, parts: list[Part]) -> syntax.Unary:
         return syntax.Unary("not", parts[1], span=span_of(parts))
 
-    def is_null(self, parts: list[Part]) -> syntax.IsNull:
-        return syntax.IsNull(parts[0], parts[2] is not None, span=span_of(parts))
+    is_null = node_of(syntax.IsNull, 0, negated=2)
+    is_distinct_from = node_of(syntax.IsDistinctFrom, 0, 5, negated=2)
+    between = node_of(syntax.Between, 0, 3, 5, negated=1)
+    in_list = node_of(syntax.InList, 0, 4, negated=1)
+    in_query = node_of(syntax.InQuery, 0, 3, negated=1)
+    exists = node_of(syntax.Exists, 1)
+    scalar_query = node_of(syntax.ScalarQuery, 0)
 
     def is_truth(self, parts: list[Part]) -> syntax.IsDistinctFrom:
         value = syntax.Literal(parts[3].type == "TRUE", span=part_span(parts[3]))
@@ -263,12 +279,6 @@ class ExpressionBuilder(Transformer[Token, Part]):
             words = tuple(syntax.Literal(word, span=span) for word in kinds)
             found = syntax.Logical("and", (found, syntax.InList(told, words, kind == "SCALAR", span=span)), span=span)
         return found if parts[2] is None else syntax.Unary("not", found, span=span)
-
-    def is_distinct_from(self, parts: list[Part]) -> syntax.IsDistinctFrom:
-        return syntax.IsDistinctFrom(parts[0], parts[5], parts[2] is not None, span=span_of(parts))
-
-    def between(self, parts: list[Part]) -> syntax.Between:
-        return syntax.Between(parts[0], parts[3], parts[5], parts[1] is not None, span=span_of(parts))
 
     def like(self, parts: list[Part]) -> syntax.Like:
         escape = None if parts[5] is None else self.text_(parts[5:])
@@ -296,9 +306,6 @@ class ExpressionBuilder(Transformer[Token, Part]):
         literal = syntax.Literal(pattern, span=part_span(text))
         found = syntax.Call("REGEXP_FULL_MATCH", (operand, literal), span=span)
         return found if negated is None else syntax.Unary("not", found, span=span)
-
-    def in_list(self, parts: list[Part]) -> syntax.InList:
-        return syntax.InList(parts[0], parts[4], parts[1] is not None, span=span_of(parts))
 
     def in_literals(self, parts: list[Part]) -> syntax.InList:
         listed: Token = parts[3]
@@ -353,9 +360,6 @@ class ExpressionBuilder(Transformer[Token, Part]):
             raise self.fail("this is no call of a function", name, hint="TRIM(BOTH 'x' FROM text)")
         return syntax.Call(_SIDES[side.lower()], (value, self.text_([characters])), span=span_of(parts))
 
-    def in_query(self, parts: list[Part]) -> syntax.InQuery:
-        return syntax.InQuery(parts[0], parts[3], parts[1] is not None, span=span_of(parts))
-
     def quantified(self, parts: list[Part]) -> syntax.Quantified | syntax.InQuery:
         operand, op, quantifier, query = parts
         if isinstance(operand, syntax.Row) and (str(op), quantifier.type) in (("=", "ANY"), ("<>", "ALL")):
@@ -370,12 +374,6 @@ class ExpressionBuilder(Transformer[Token, Part]):
         each = syntax.Lambda((syntax.ELEMENT,), compared, span=span)
         judged = syntax.Call("LIST_TRANSFORM", (listed, each), span=span)
         return syntax.Call(f"LIST_{quantifier.type}", (judged,), span=span)
-
-    def exists(self, parts: list[Part]) -> syntax.Exists:
-        return syntax.Exists(parts[1], span=span_of(parts))
-
-    def scalar_query(self, parts: list[Part]) -> syntax.ScalarQuery:
-        return syntax.ScalarQuery(parts[0], span=span_of(parts))
 
     def list_of_query(self, parts: list[Part]) -> syntax.ScalarQuery:
         if isinstance(parts[1], syntax.Limited):
@@ -544,8 +542,7 @@ class ExpressionBuilder(Transformer[Token, Part]):
             raise self.fail("a list without elements has no type", parts[3], hint="LIST_SLICE([1], 2) is one")
         return syntax.Call("LIST_VALUE", parts[2], span=span_of(parts))
 
-    def entry(self, parts: list[Part]) -> syntax.Pair:
-        return syntax.Pair(parts[0], parts[2], span=span_of(parts))
+    entry = pair = node_of(syntax.Pair, 0, 2)
 
     def struct_or_map(self, parts: list[Part]) -> syntax.Call:
         """{'a': 1} and MAP {'a': 1}."""
@@ -591,8 +588,6 @@ class ExpressionBuilder(Transformer[Token, Part]):
         field = syntax.Literal(str(name), span=part_span(name))
         return syntax.Call("STRUCT_EXTRACT", (operand, field), span=span_of(parts))
 
-    pair = entry
-
     def lambda_(self, parts: list[Part]) -> syntax.Lambda:
         written, _, body = parts
         names: list[str] = []
@@ -630,24 +625,15 @@ class ExpressionBuilder(Transformer[Token, Part]):
 
     # ------------------------------------------------------------------------------------------------- windows
 
-    def now_window(self, parts: list[Part]) -> syntax.NowWindow:
-        return syntax.NowWindow(span=span_of(parts))
-
-    def unbounded_window(self, parts: list[Part]) -> syntax.UnboundedWindow:
-        return syntax.UnboundedWindow(span=span_of(parts))
-
-    def range_window(self, parts: list[Part]) -> syntax.RangeWindow:
-        return syntax.RangeWindow(parts[2], parts[4], span=span_of(parts))
+    now_window = node_of(syntax.NowWindow)
+    unbounded_window = node_of(syntax.UnboundedWindow)
+    range_window = node_of(syntax.RangeWindow, 2, 4)
+    tumble_window = node_of(syntax.HopWindow, 2)
+    hop_window = node_of(syntax.HopWindow, 2, 4)
 
     def rows_window(self, parts: list[Part]) -> syntax.RowsWindow:
         slide = None if parts[4] is None else self.count_of(parts[4])
         return syntax.RowsWindow(self.count_of(parts[2]), slide, span=span_of(parts))
-
-    def tumble_window(self, parts: list[Part]) -> syntax.HopWindow:
-        return syntax.HopWindow(parts[2], span=span_of(parts))
-
-    def hop_window(self, parts: list[Part]) -> syntax.HopWindow:
-        return syntax.HopWindow(parts[2], parts[4], span=span_of(parts))
 
     def session_window(self, parts: list[Part]) -> syntax.SessionWindow:
         return syntax.SessionWindow(parts[2], parts[5] or (), span=span_of(parts))

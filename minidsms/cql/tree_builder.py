@@ -9,15 +9,16 @@ Invariant: a tree that passes `check_tree` is at most MAX_NESTING deep and holds
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from lark import Token
 
 from minidsms.cql import syntax
 from minidsms.cql.errors import CqlError
-from minidsms.cql.expression_builder import ExpressionBuilder, Part, part_span, span_of
+from minidsms.cql.expression_builder import ExpressionBuilder, Part, node_of, part_span, span_of
 from minidsms.cql.foreign_names import FOREIGN_JOINS, foreign_hint
 from minidsms.cql.lexer import MAX_NESTING
 from minidsms.cql.words import MAKE_ROWS
@@ -104,6 +105,13 @@ class _Row(syntax.Syntax):
     """A row of VALUES, with its parentheses."""
 
     values: tuple[syntax.Expr, ...]
+
+
+def _clause_of(
+    field: str, keyword: str, value: Callable[[list[Part]], Part] = itemgetter(1)
+) -> Callable[[Any, list[Part]], _Clause]:
+    """The callback of a clause. value: what the rule's parts say."""
+    return lambda builder, parts: _Clause(field, keyword, value(parts), span=span_of(parts))
 
 
 class TreeBuilder(ExpressionBuilder):
@@ -281,14 +289,9 @@ class TreeBuilder(ExpressionBuilder):
     def from_(self, parts: list[Part]) -> _Clause:
         return _Clause("sources", "FROM", tuple(parts[1::2]), span=span_of(parts))
 
-    def where(self, parts: list[Part]) -> _Clause:
-        return _Clause("where", "WHERE", parts[1], span=span_of(parts))
-
-    def having(self, parts: list[Part]) -> _Clause:
-        return _Clause("having", "HAVING", parts[1], span=span_of(parts))
-
-    def qualify(self, parts: list[Part]) -> _Clause:
-        return _Clause("qualify", "QUALIFY", parts[1], span=span_of(parts))
+    where = _clause_of("where", "WHERE")
+    having = _clause_of("having", "HAVING")
+    qualify = _clause_of("qualify", "QUALIFY")
 
     def named_windows(self, parts: list[Part]) -> _Clause:
         windows: dict[str, syntax.Over] = {}
@@ -450,8 +453,7 @@ class TreeBuilder(ExpressionBuilder):
 
     # ---------------------------------------------------------------------------------------------- statements
 
-    def query_statement(self, parts: list[Part]) -> syntax.QueryStatement:
-        return syntax.QueryStatement(parts[0], span=span_of(parts))
+    query_statement = node_of(syntax.QueryStatement, 0)
 
     def constant_row(self, parts: list[Part]) -> syntax.Values:
         return syntax.Values((tuple(parts[1]),), True, span=span_of(parts))
@@ -607,11 +609,8 @@ class TreeBuilder(ExpressionBuilder):
         name = syntax.Name(str(parts[2]), span=part_span(parts[2]))
         return _Clause("timestamp_by", "TIMESTAMP BY", name, span=span_of(parts))
 
-    def slack(self, parts: list[Part]) -> _Clause:
-        return _Clause("slack", "SLACK", parts[1], span=span_of(parts))
-
-    def late_drop(self, parts: list[Part]) -> _Clause:
-        return _Clause("late_drop", "LATE DROP", True, span=span_of(parts))
+    slack = _clause_of("slack", "SLACK")
+    late_drop = _clause_of("late_drop", "LATE DROP", lambda parts: True)
 
     def key(self, parts: list[Part]) -> _Clause:
         names = tuple(syntax.Name(str(n), span=part_span(n)) for n in parts[2])
@@ -648,17 +647,10 @@ class TreeBuilder(ExpressionBuilder):
                 raise self.fail(f'the option "{option.name}" is given twice', option, hint="leave one of them out")
         return _Clause("options", "WITH", options, span=span_of(parts))
 
-    def archive(self, parts: list[Part]) -> _Clause:
-        return _Clause("archive", "ARCHIVE", str(parts[1]), span=span_of(parts))
-
-    def into(self, parts: list[Part]) -> _Clause:
-        return _Clause("into", "INTO", str(parts[1]), span=span_of(parts))
-
-    def with_history(self, parts: list[Part]) -> _Clause:
-        return _Clause("with_history", "WITH HISTORY", True, span=span_of(parts))
-
-    def backfill(self, parts: list[Part]) -> _Clause:
-        return _Clause("backfill", "BACKFILL", str(parts[2]), span=span_of(parts))
+    archive = _clause_of("archive", "ARCHIVE", lambda parts: str(parts[1]))
+    into = _clause_of("into", "INTO", lambda parts: str(parts[1]))
+    with_history = _clause_of("with_history", "WITH HISTORY", lambda parts: True)
+    backfill = _clause_of("backfill", "BACKFILL", lambda parts: str(parts[2]))
 
     def _clauses(self, clauses: Sequence[_Clause], refused: Sequence[str] = ()) -> dict[str, Part]:
         """The clauses by field; each at most once and none of the refused fields."""
@@ -757,8 +749,7 @@ class TreeBuilder(ExpressionBuilder):
     def set_setting(self, parts: list[Part]) -> syntax.SetSetting:
         return syntax.SetSetting(str(parts[1]), parts[3].value, span=span_of(parts), name_span=part_span(parts[1]))
 
-    def checkpoint(self, parts: list[Part]) -> syntax.Checkpoint:
-        return syntax.Checkpoint(span=span_of(parts))
+    checkpoint = node_of(syntax.Checkpoint)
 
     def show(self, parts: list[Part]) -> syntax.Show:
         what = parts[1].lower()
