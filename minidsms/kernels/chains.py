@@ -43,7 +43,7 @@ def width_of(strides: Int64s | None, i: int) -> Any:
     """Words from a slot's node to the next slot's, of a key of input i: those of the node, or where nodes stand in rows
     (`strides`), those of a row.
     """
-    return int64(2) if strides is None else strides[i]
+    return int64(2) if strides is None else strides[uint64(i)]
 
 
 @helper(inline=True)

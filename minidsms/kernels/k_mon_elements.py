@@ -79,23 +79,14 @@ def _next_instant(reduced: Reduced, run: JoinRun) -> Any:
 
 
 @helper(inline=True)
-def _leave_later(reduced: Reduced, run: JoinRun) -> Any:
-    """What leaves at an instant is probed after what comes, if at all."""
-    later = run.netted != 0 and reduced.deletions == PROBED
-    for j in range(len(reduced.rows.streams)):
-        later = later and reduced.rows.streams[j].clock != CHANGES
-    return later
-
-
-@helper(inline=True)
-def _begin(reduced: Reduced, instant: int, later: bool) -> Any:
+def _begin(reduced: Reduced, instant: int) -> Any:
     """Take every stream's run of the instant; what has left before it, or leaves unseen, goes. Returns whether rows
     leave that are to be probed later, which stand from old_lo on.
 
     Rows that windows of ROWS never show, because the instant has more, are passed over.
     """
     inputs, streams, cells = reduced.rows.windows.inputs, reduced.rows.streams, reduced.rows.windows.nodes
-    runs, deletions = reduced.runs, reduced.deletions
+    runs, deletions, later = reduced.runs, reduced.deletions, reduced.later
     leaving = False
     for j in range(len(inputs)):
         inputs[j].stop = inputs[j].hi
@@ -127,7 +118,7 @@ def _begin(reduced: Reduced, instant: int, later: bool) -> Any:
                 low = high
         leaving |= later and inputs[j].old_lo < low
         inputs[j].lo = inputs[j].probe_lo = low
-        inputs[j].hi, inputs[j].probe_hi = high, NO_LIMIT
+        inputs[j].hi = high
     return leaving
 
 
@@ -228,9 +219,9 @@ def _held_equal(rows: RowArrays, at: int, s: int, t: int) -> Any:
 def _settle(reduced: Reduced, i: int) -> None:
     """The pipeline of the row of stream i that waits is done: it stays if it has yielded nothing."""
     rows, progress = reduced.rows, reduced.progress
-    if progress.waiting >= 0 and progress.produced != 0:
+    if progress.produced != 0:
         set_link(rows.windows.nodes, row_at(rows, i, progress.waiting) + FIRST_LINK - 1, UNLINKED)
-    elif progress.waiting >= 0:
+    else:
         link_slot(rows.windows, i, progress.waiting, rows.strides)
     progress.waiting = -1
 
@@ -257,7 +248,8 @@ def next_row(reduced: Reduced, run: JoinRun, output: Output, found: int) -> Any:
     inputs, streams = rows.windows.inputs, rows.streams
     n, phase, i = len(inputs), state.phase, state.input
     own, waits = int64(-1), True
-    _settle(reduced, i)
+    if reduced.progress.waiting >= 0:
+        _settle(reduced, i)
     while own < 0 and waits:
         if phase == FILL:
             own = next_held(rows.windows, i, state.slot, rows.strides)
@@ -267,7 +259,7 @@ def next_row(reduced: Reduced, run: JoinRun, output: Output, found: int) -> Any:
             waits = state.instant < MAX_INSTANT
             if waits:
                 state.first = found
-                state.leaving = int64(_begin(reduced, state.instant, _leave_later(reduced, run)))
+                state.leaving = int64(_begin(reduced, state.instant))
                 phase, i = int64(INSERT if state.leaving != 0 else DELETE), int64(0)
         elif phase == DELETE:
             if deletions == KEPT:

@@ -132,7 +132,7 @@ class Reduced(NamedTuple):
     """A reduced join. runs: (r, 3), an instant, a stream's arrivals up to it, and the slot after its rows.
 
     outs: (w, 4), stream, word, place of its mask and bit in it of each column put out.  kept: the results kept.
-    deletions: as `kernels.k_mon_results` has them.
+    deletions: as `kernels.k_mon_results` has them.  later: they are probed after what comes, if at all.
     """
 
     rows: RowArrays
@@ -141,6 +141,7 @@ class Reduced(NamedTuple):
     kept: ResultArrays
     progress: Progress
     deletions: int
+    later: bool
 
 
 @helper(inline=True)

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minidsms.kernels.chains import first_of_key
 from minidsms.kernels.chains import older as older_of
 from minidsms.kernels.k_mon_keys import (
     DeadFigures,
@@ -148,13 +149,15 @@ def send_messages(
         i, j = sides[s].stream, sides[t].stream
         low = inputs[j].lo
         is_leaf = streams[j].sides_end - inputs[j].key == 1
+        tag_at, key = sides[s].tag_at, sides[t].key
         # A row that has left may still tell that its key is known.
         chain = chain_of_side(rows, t, int64(0))
         for slot in range(inputs[i].lo, inputs[i].hi):
             at = row_at(rows, i, slot)
             bits, fewer = int64(0), int64(0)
             if stands(rows, i, slot):
-                x = first_equal(rows, at, s, t, chain)
+                tag = cells[at + tag_at]
+                x = next_equal(rows, at, s, t, chain, tag, first_of_key(rows.windows, j, key, tag))
                 is_known = x >= 0
                 while x >= 0:
                     if x >= low and is_leaf:
@@ -167,7 +170,7 @@ def send_messages(
                             fewer |= STANDS | _ways(rows, limited, first, t, x)
                     if bits & all_ways == all_ways and (not is_limited or fewer & all_ways == all_ways):
                         break
-                    x = next_equal(rows, at, s, t, chain, older_of(cells, chain, x))
+                    x = next_equal(rows, at, s, t, chain, tag, older_of(cells, chain, x))
                 is_open = True
                 if sides[t].unique != 0:
                     is_open = not is_known

@@ -14,7 +14,7 @@ from minidsms.kernels.join_layout import INSERT, JoinRun, Output
 from minidsms.kernels.k_mon_keys import Reduced
 from minidsms.kernels.k_mon_rows import RANGE, ROWS, row_at
 from minidsms.kernels.merging import exchange
-from minidsms.machine_code import Int8s, Int64s, Int64Table, helper, int64
+from minidsms.machine_code import Int8s, Int64s, Int64Table, helper, int64, uint64
 
 NO_DELETIONS, KEPT, PROBED = 0, 1, 2
 """How deletions come: none; as the ends of results, which are kept; by probing what leaves."""
@@ -72,15 +72,15 @@ def put_words(reduced: Reduced, run: JoinRun, output: Output, found: int) -> Any
     """Write the rows chosen side by side into row `found` of the output, and keep that where results are kept."""
     outs, cells, chosen = reduced.outs, reduced.rows.windows.nodes, run.chosen
     out, width = output.out, len(outs)
-    mask = int64(0)
+    mask, at = int64(0), uint64(found)
     for c in range(width):
-        row = row_at(reduced.rows, outs[c, 0], chosen[outs[c, 0]])
-        out[found, c] = cells[row + outs[c, 1]]
+        row = row_at(reduced.rows, outs[c, 0], chosen[uint64(outs[c, 0])])
+        out[at, uint64(c)] = cells[uint64(row + outs[c, 1])]
         if outs[c, 2] >= 0:
             mask |= ((cells[row + outs[c, 2]] >> outs[c, 3]) & 1) << c
-    out[found, width] = mask
-    output.out_ts[found] = run.state.instant
-    output.out_sign[found] = 1 if run.state.phase == INSERT else -1
+    out[at, uint64(width)] = mask
+    output.out_ts[at] = run.state.instant
+    output.out_sign[at] = 1 if run.state.phase == INSERT else -1
     reduced.progress.produced = 1
     if reduced.deletions == KEPT:
         _keep_result(reduced, chosen, out[found])

@@ -18,7 +18,7 @@ from minidsms.kernels.chains import Chain, first_of_key, link_slot, next_slot, o
 from minidsms.kernels.join_layout import NO_LIMIT
 from minidsms.kernels.k_mon_keys import RowArrays, key_of
 from minidsms.kernels.links import has_link
-from minidsms.machine_code import Int64s, helper, int64, kernel
+from minidsms.machine_code import Int64s, helper, int64, kernel, uint64
 
 UNBOUNDED, RANGE, ROWS, CHANGES = 0, 1, 2, 3
 """Clocks. By CHANGES rows leave when deletions say so, equal ones in any order."""
@@ -33,7 +33,7 @@ DELETION = 2
 @helper(inline=True)
 def row_at(rows: RowArrays, i: int, slot: int) -> Any:
     """Where the row in a slot of stream i begins."""
-    return rows.streams[i].begins_at + slot * rows.strides[i]
+    return rows.streams[uint64(i)].begins_at + slot * rows.strides[uint64(i)]
 
 
 @helper(inline=True)
@@ -62,10 +62,11 @@ def chain_of_side(rows: RowArrays, t: int, low: int) -> Any:
 
 
 @helper(inline=True)
-def next_equal(rows: RowArrays, at: int, s: int, t: int, chain: Chain, slot: int) -> Any:
-    """From this slot on the first whose side t has the columns of side s of the row at `at`; below chain.low: none."""
+def next_equal(rows: RowArrays, at: int, s: int, t: int, chain: Chain, tag: int, slot: int) -> Any:
+    """From this slot on the first whose side t has the columns of side s of the row at `at`, which has this tag; below
+    chain.low: none.
+    """
     cells, i = rows.windows.nodes, rows.sides[t].stream
-    tag = cells[at + rows.sides[s].tag_at]
     slot, _ = next_slot(cells, chain, tag, slot)
     while slot >= chain.low and not agree(rows, at, s, row_at(rows, i, slot), t):
         slot, _ = next_slot(cells, chain, tag, older(cells, chain, slot))
@@ -77,7 +78,7 @@ def first_equal(rows: RowArrays, at: int, s: int, t: int, chain: Chain) -> Any:
     """The newest such slot."""
     tag = rows.windows.nodes[at + rows.sides[s].tag_at]
     newest = first_of_key(rows.windows, rows.sides[t].stream, rows.sides[t].key, tag)
-    return next_equal(rows, at, s, t, chain, newest)
+    return next_equal(rows, at, s, t, chain, tag, newest)
 
 
 @kernel

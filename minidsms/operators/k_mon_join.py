@@ -144,6 +144,7 @@ class KMonJoin(Operator):
         self.down, self.roots = orientation(n, edges)
         single = len(self.roots) == 1
         has_changes = any(w.clock == CHANGES for w in windows)
+        self._probes_later = spec.for_istream and not has_changes
         if self.unique:
             # Rows that are equal after all come back, and are told apart by what leaves. So are those of a row that
             # joins another version of the same row of a relation.
@@ -250,9 +251,9 @@ class KMonJoin(Operator):
 
     def _find(self, deletions: int, found: int) -> int:
         """Go on, behind so many rows found; returns how many there are, the state how the call ended."""
-        results, progress = self.results, self._progress
+        results, progress, later = self.results, self._progress, self._probes_later and deletions == PROBED
         progress.top = results.top
-        reduced = Reduced(self.rows.bundle, self._runs, self._outs, results.bundle, progress, deletions)
+        reduced = Reduced(self.rows.bundle, self._runs, self._outs, results.bundle, progress, deletions, later)
         found = reduced_mjoin(reduced, self._pipelines, self._run, Output(*self._buffers), found)
         results.top = progress.top
         if self._state.status == CROWDED:
@@ -395,7 +396,7 @@ class KMonJoin(Operator):
     def _keep_results(self, root: int) -> None:
         """Keep those that hold now; their rows are all in memory."""
         inputs, state = self.rows.inputs, self._state
-        inputs["probe_lo"], inputs["probe_hi"] = inputs["lo"], inputs["hi"]
+        inputs["probe_lo"] = inputs["lo"]
         state.phase, state.input, state.slot = FILL, root, self.rows.records[root].lo - 1
         while state.phase != START:
             self._find(KEPT, 0)

@@ -10,7 +10,7 @@ Invariants: rows with a NULL in a join column are never held; the columns kept a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +20,11 @@ from minidsms.elements import BoolArray, Column, Int64Array, Schema
 from minidsms.joins.directed_graph import Edge
 from minidsms.kernels import k_mon_reduction as reduction
 from minidsms.kernels.arrays import normal
-from minidsms.kernels.join_layout import InstantRun, JoinInput, JoinKey, JoinStep, Pipelines, Windows
+from minidsms.kernels.join_layout import NO_LIMIT, InstantRun, JoinInput, JoinKey, JoinStep, Pipelines, Windows
 from minidsms.kernels.k_mon_elements import take_runs
 from minidsms.kernels.k_mon_keys import RowArrays, Side, StreamFigures, keys_of_rows
 from minidsms.kernels.k_mon_rows import CHANGES, DELETION, FIRST_LINK, ROWS, link_all
-from minidsms.kernels.links import LOWER, UNLINKED, WAITING
+from minidsms.kernels.links import LOWER, UNLINKED
 from minidsms.machine_code import record_in, rows_from, rows_of, words_of
 
 _LEAST_ROOM = 512
@@ -65,6 +65,7 @@ class KMonRows:
         self.records = [record_in(JoinInput, self.inputs, i) for i in range(n)]
         self.streams = [record_in(StreamFigures, self.figures, i) for i in range(n)]
         """The figures of each stream, to be read and written."""
+        self.inputs["probe_hi"] = NO_LIMIT
         self.strides: Int64Array = np.zeros(n, np.int64)
         self.sides = rows_of(Side, 2 * len(edges))
         self.sides["cluster"] = -1
@@ -92,6 +93,7 @@ class KMonRows:
         """Those by which rows are found, and behind them the single columns of sides."""
         self.keys["is_linked"][: len(of_key)] = 1
         self.of_key: Int64Array = np.array(of_key, np.int64)
+        self._hashed = [list(self._hashed_tags(i)) for i in range(n)]
         self._capacities = [0] * n
         self._packed = [0] * n
         """Of each stream, the rows that stayed when room was made."""
@@ -136,6 +138,14 @@ class KMonRows:
         self.columns.append(columns)
         self.places.append(places)
         self.strides[i] = at
+
+    def _hashed_tags(self, i: int) -> Iterator[tuple[int, Int64Array]]:
+        """Of the tags of a stream's rows that are not words of theirs, the place, and the places of what they hash."""
+        for x in range(self.records[i].key, self.records[i].keys_end):
+            s, at = int(self.of_key[x]), 1 + 2 * (x - self.records[i].key)
+            parts = self.parts_of(s) if s >= 0 else np.array(list(self.places[i].values()), np.int64)
+            if at not in parts:
+                yield at, parts
 
     def pipelines(self, orders: Sequence[Sequence[int]]) -> Pipelines:
         """As the kernels take them. orders: of each stream, the side by which each step leaves for another stream."""
@@ -226,7 +236,7 @@ class KMonRows:
         first = int(self.figures["end"][i])
         rows = self.view(i, first, first + n)
         rows[:] = -1
-        rows[:, 0], rows[:, FIRST_LINK] = ts, WAITING
+        rows[:, 0] = ts
         if leaving is not None:
             rows[leaving, FIRST_LINK] = DELETION
         if self.figures["number"][i] >= 0:
@@ -238,17 +248,9 @@ class KMonRows:
             mask[:] = 0
             for k, valid in nulls:
                 mask |= (~valid).astype(np.int64) << k
-        self._write_tags(i, rows)
+        for at, places in self._hashed[i]:
+            rows[:, at] = key_hash(rows, places)
         self.figures["end"][i] = first + n
-
-    def _write_tags(self, i: int, rows: Int64Array) -> None:
-        """Of each key that is not a word of the rows."""
-        places: Int64Array = np.array(list(self.places[i].values()), np.int64)
-        for x in range(self.records[i].key, self.records[i].keys_end):
-            s = int(self.of_key[x])
-            at, parts = 1 + 2 * (x - self.records[i].key), places if s < 0 else self.parts_of(s)
-            if at not in parts:
-                rows[:, at] = key_hash(rows, parts)
 
     def arrive(self, i: int, ts: Int64Array, kept: BoolArray, runs: Int64Array, at: int) -> int:
         """Note the instants of arrivals of which `kept` have been appended; returns where their runs end."""
