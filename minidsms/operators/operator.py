@@ -171,7 +171,8 @@ class Operator:
         self._held: Batch | None = None
         self._latest = MIN_INSTANT
         self._until = MIN_INSTANT
-        # Asked in every turn: what stands in the class is found later.
+        # Asked in every turn: what stands in the class alone is found later.
+        self.acts_on_time = self.acts_on_time
         self.allowance: Allowance = OPEN
         """What the call that runs it may take; the engine's, once it has taken the plan."""
         self.compilation: BetweenSlices | None = None
