@@ -279,86 +279,89 @@ OPERATORS = {f.name: f for f in _operators()}
 """Operators by the names `scalar.Call` gives them."""
 
 
-def _called() -> list[Function]:
-    """Functions that the planner, the kernels or the binder know by name."""
-    text, boolean, float_, integer = Type.TEXT, Type.BOOLEAN, Type.FLOAT, Type.INTEGER
-    number = (_numbers, _NUMBERS)
-    rows = [
-        Function("coalesce", 1, None, _collect, _SAME,
-        "the first argument that is not NULL", ("COALESCE(NULL, 2, 3)", "2")),
-        Function("nullif", 2, 2, _collect, _SAME, "NULL if both are equal, else the first", ("NULLIF(1, 2)", "1")),
-        Function("least", 1, None, _ordered, _SAME, "the least; NULLs are ignored", ("LEAST(3, NULL, 2)", "2")),
-        Function("greatest", 1, None, _ordered, _SAME, "the greatest; NULLs are ignored", ("GREATEST(3, 2)", "3")),
-        Function("abs", 1, 1, _number_or_interval, "numbers or INTERVAL", "the absolute value", ("ABS(-2)", "2")),
-        Function("sign", 1, 1, *number, "-1, 0 or 1", ("SIGN(-2.5)", "-1.0")),
-        Function("floor", 1, 1, _number_or_decimal, _NUMBERS,
-        "the greatest whole number not above it", ("FLOOR(-2.5)", "-3.0")),
-        Function("ceil", 1, 1, _number_or_decimal, _NUMBERS,
-        "the least whole number not below it", ("CEIL(-2.5)", "-2.0")),
-        Function(
-            "round", 1, 2, _round, "a number and INTEGER places",
-            "rounded to this many decimal places, halves away from zero", ("ROUND(2.45, 1)", "2.5"),
-        ),
-        Function(
-            "mod", 2, 2, _remainder, _NUMBERS,
-            "the remainder of a division, with the dividend's sign", ("MOD(-7, 3)", "-1"),
-        ),
-        Function("power", 2, 2, fixed(float_, float_), _NUMBERS,
-        "the first to the power of the second", ("POWER(2, 10)", "1024.0")),
-        Function("sqrt", 1, 1, fixed(float_, float_), _NUMBERS, "the square root", ("SQRT(9)", "3.0")),
-        Function("exp", 1, 1, fixed(float_, float_), _NUMBERS, "e to the power of it", ("EXP(0)", "1.0")),
-        Function("ln", 1, 1, fixed(float_, float_), _NUMBERS, "the natural logarithm", ("LN(1)", "0.0")),
-        Function("log10", 1, 1, fixed(float_, float_), _NUMBERS, "the logarithm to the base 10", ("LOG10(100)", "2.0")),
-        Function("length", 1, 1, fixed(integer, text), "TEXT", "the number of characters", ("LENGTH('né')", "2")),
-        Function("upper", 1, 1, fixed(text, text), "TEXT", "in upper case", ("UPPER('né')", "'NÉ'")),
-        Function("lower", 1, 1, fixed(text, text), "TEXT", "in lower case", ("LOWER('NÉ')", "'né'")),
-        *(
-            Function(name, 1, 2, fixed(text, text), "TEXT", f"spaces, or given characters, removed {where}", example)
-            for name, where, example in (
-                ("trim", "at both ends", ("TRIM('..a.', '.')", "'a'")),
-                ("ltrim", "at the left", ("LTRIM(' a ')", "'a '")),
-                ("rtrim", "at the right", ("RTRIM(' a ')", "' a'")),
-            )
-        ),
-        Function(
-            "substring", 2, 3, fixed(text, text, integer), "TEXT, INTEGER and optionally INTEGER",
-            "the characters from a position, counted from 1; this many of them, or all",
-            ("SUBSTRING('stream', 3, 2)", "'re'"),
-        ),
-        Function(
-            "replace", 3, 3, fixed(text, text), "three TEXT",
-            "each occurrence of the second text replaced by the third",
-            ("REPLACE('a-b-c', '-', '+')", "'a+b+c'"),
-        ),
-        Function(
-            "starts_with", 2, 2, fixed(boolean, text), "TEXT", "whether the first text begins with the second",
-            ("STARTS_WITH('stream', 'st')", "true"),
-        ),
-        Function(
-            "concat", 1, None, fixed(text, text), "TEXT",
-            "one after the other; NULL where one is NULL, which `CONCAT_WS('', ..)` skips",
-            ("CONCAT('a', 'b')", "'ab'"),
-        ),
-        Function(
-            "concat_ws", 2, None, fixed(text, text), "TEXT",
-            "the others joined with the first as separator; NULLs are skipped",
-            ("CONCAT_WS('-', 'a', NULL, 'b')", "'a-b'"),
-        ),
-        Function(
-            "date_part", 2, 2, fixed(integer, text, Type.TIMESTAMP), "a part and TIMESTAMP",
-            "the part, as the function of its name gives it; also `EXTRACT(part FROM t)`",
-            (f"DATE_PART('hour', {_AT})", "14"),
-        ),
-    ]  # fmt: skip
-    parts = {"year": "2013", "month": "5", "day": "31", "hour": "14", "minute": "35", "second": "7", "dayofweek": "5"}
-    for part, value in parts.items():
+_OF_FLOATS, _OF_TEXTS = fixed(Type.FLOAT, Type.FLOAT), fixed(Type.TEXT, Type.TEXT)
+_CALLED = [
+    Function("coalesce", 1, None, _collect, _SAME,
+    "the first argument that is not NULL", ("COALESCE(NULL, 2, 3)", "2")),
+    Function("nullif", 2, 2, _collect, _SAME, "NULL if both are equal, else the first", ("NULLIF(1, 2)", "1")),
+    Function("least", 1, None, _ordered, _SAME, "the least; NULLs are ignored", ("LEAST(3, NULL, 2)", "2")),
+    Function("greatest", 1, None, _ordered, _SAME, "the greatest; NULLs are ignored", ("GREATEST(3, 2)", "3")),
+    Function("abs", 1, 1, _number_or_interval, "numbers or INTERVAL", "the absolute value", ("ABS(-2)", "2")),
+    Function("sign", 1, 1, _numbers, _NUMBERS, "-1, 0 or 1", ("SIGN(-2.5)", "-1.0")),
+    Function("floor", 1, 1, _number_or_decimal, _NUMBERS,
+    "the greatest whole number not above it", ("FLOOR(-2.5)", "-3.0")),
+    Function("ceil", 1, 1, _number_or_decimal, _NUMBERS,
+    "the least whole number not below it", ("CEIL(-2.5)", "-2.0")),
+    Function(
+        "round", 1, 2, _round, "a number and INTEGER places",
+        "rounded to this many decimal places, halves away from zero", ("ROUND(2.45, 1)", "2.5"),
+    ),
+    Function(
+        "mod", 2, 2, _remainder, _NUMBERS,
+        "the remainder of a division, with the dividend's sign", ("MOD(-7, 3)", "-1"),
+    ),
+    Function("power", 2, 2, _OF_FLOATS, _NUMBERS,
+    "the first to the power of the second", ("POWER(2, 10)", "1024.0")),
+    Function("sqrt", 1, 1, _OF_FLOATS, _NUMBERS, "the square root", ("SQRT(9)", "3.0")),
+    Function("exp", 1, 1, _OF_FLOATS, _NUMBERS, "e to the power of it", ("EXP(0)", "1.0")),
+    Function("ln", 1, 1, _OF_FLOATS, _NUMBERS, "the natural logarithm", ("LN(1)", "0.0")),
+    Function("log10", 1, 1, _OF_FLOATS, _NUMBERS, "the logarithm to the base 10", ("LOG10(100)", "2.0")),
+    Function("length", 1, 1, fixed(Type.INTEGER, Type.TEXT), "TEXT", "the number of characters", ("LENGTH('né')", "2")),
+    Function("upper", 1, 1, _OF_TEXTS, "TEXT", "in upper case", ("UPPER('né')", "'NÉ'")),
+    Function("lower", 1, 1, _OF_TEXTS, "TEXT", "in lower case", ("LOWER('NÉ')", "'né'")),
+    *(
+        Function(name, 1, 2, _OF_TEXTS, "TEXT", f"spaces, or given characters, removed {where}", example)
+        for name, where, example in (
+            ("trim", "at both ends", ("TRIM('..a.', '.')", "'a'")),
+            ("ltrim", "at the left", ("LTRIM(' a ')", "'a '")),
+            ("rtrim", "at the right", ("RTRIM(' a ')", "' a'")),
+        )
+    ),
+    Function(
+        "substring", 2, 3, fixed(Type.TEXT, Type.TEXT, Type.INTEGER), "TEXT, INTEGER and optionally INTEGER",
+        "the characters from a position, counted from 1; this many of them, or all",
+        ("SUBSTRING('stream', 3, 2)", "'re'"),
+    ),
+    Function(
+        "replace", 3, 3, _OF_TEXTS, "three TEXT",
+        "each occurrence of the second text replaced by the third",
+        ("REPLACE('a-b-c', '-', '+')", "'a+b+c'"),
+    ),
+    Function(
+        "starts_with", 2, 2, fixed(Type.BOOLEAN, Type.TEXT), "TEXT", "whether the first text begins with the second",
+        ("STARTS_WITH('stream', 'st')", "true"),
+    ),
+    Function(
+        "concat", 1, None, _OF_TEXTS, "TEXT",
+        "one after the other; NULL where one is NULL, which `CONCAT_WS('', ..)` skips",
+        ("CONCAT('a', 'b')", "'ab'"),
+    ),
+    Function(
+        "concat_ws", 2, None, _OF_TEXTS, "TEXT",
+        "the others joined with the first as separator; NULLs are skipped",
+        ("CONCAT_WS('-', 'a', NULL, 'b')", "'a-b'"),
+    ),
+    Function(
+        "date_part", 2, 2, fixed(Type.INTEGER, Type.TEXT, Type.TIMESTAMP), "a part and TIMESTAMP",
+        "the part, as the function of its name gives it; also `EXTRACT(part FROM t)`",
+        (f"DATE_PART('hour', {_AT})", "14"),
+    ),
+]  # fmt: skip
+"""Functions that the planner, the kernels or the binder know by name, but parts of a TIMESTAMP."""
+
+
+def _parts_of_instants() -> list[Function]:
+    """YEAR, MONTH, .. of a TIMESTAMP."""
+    values = {"year": "2013", "month": "5", "day": "31", "hour": "14", "minute": "35", "second": "7", "dayofweek": "5"}
+    types = fixed(Type.INTEGER, Type.TIMESTAMP)
+    found = []
+    for part, value in values.items():
         summary = f"the {part}" if part != "dayofweek" else "the day of the week, Sunday is 0"
-        types = fixed(integer, Type.TIMESTAMP)
-        rows.append(Function(part, 1, 1, types, "TIMESTAMP", summary, (f"{part.upper()}({_AT})", value)))
-    return rows
+        found.append(Function(part, 1, 1, types, "TIMESTAMP", summary, (f"{part.upper()}({_AT})", value)))
+    return found
 
 
-_NAMED = {f.name: f for f in _called()} | LIBRARY
+_NAMED = {f.name: f for f in (*_CALLED, *_parts_of_instants())} | LIBRARY
 CALLED = _NAMED | WRITTEN
 """What is called by a name, by that name in lower case."""
 

@@ -124,8 +124,6 @@ def _read_statement(text: str, start: int, stop: int, text_quotes: str) -> tuple
     """
     tokens: list[Token] = []
     clauses = _Clauses(tokens)
-    in_window = False
-    brackets: list[str] = []
     first = start
     while start < stop:
         match = _LEXEME.match(text, start, stop)
@@ -143,36 +141,18 @@ def _read_statement(text: str, start: int, stop: int, text_quotes: str) -> tuple
         if lexeme == ";":
             return Statement(tokens, start), end
         if kind == "number":
-            if in_window or (tokens and tokens[-1].type == "WORD" and tokens[-1].upper() == "SLACK"):
+            if clauses.in_window or (tokens and tokens[-1].type == "WORD" and tokens[-1].upper() == "SLACK"):
                 separated = _SEPARATED_NUMBER.match(text, start, stop)
                 if separated is not None:
                     lexeme, end = separated.group().replace(",", ""), separated.end()
             _refuse_glued_word(text, start, end, stop)
         elif kind == "symbol":
-            is_inside = bool(brackets) and brackets[-1] in ("index", "struct")
-            if lexeme == ":" and not is_inside and not _ends_parameters(tokens):
+            if lexeme == ":" and clauses.innermost not in ("index", "struct") and not _ends_parameters(tokens):
                 raise _unreadable(text, start, stop)
-            if lexeme == "{":
-                brackets.append("struct")
-            elif lexeme == "}" and brackets and brackets[-1] == "struct":
-                brackets.pop()
-            if lexeme == "[":
-                brackets.append(_bracket(text, end, stop, clauses))
-                empty = _EMPTY.match(text, end, stop) if brackets[-1] != "list" else None
-                if empty is not None:
-                    brackets.pop()
-                    kind, lexeme, end = "brackets", "[]", empty.end()
-            if kind != "brackets" and lexeme in "[]" and brackets and brackets[-1] != "struct":
-                kind = brackets[-1] if lexeme == "[" else brackets.pop()
-            in_window = bool(brackets) and brackets[-1] == "symbol"
+            kind, lexeme, end = clauses.read_bracket(text, lexeme, end, stop)
             clauses.read_parenthesis(lexeme)
             if len(clauses.outer) > MAX_NESTING:
-                raise CqlError(
-                    f"more than {MAX_NESTING} parentheses are open here",
-                    text,
-                    (start, end),
-                    hint="give the inner queries names with CREATE VIEW",
-                )
+                raise _too_deep(text, (start, end))
         if kind == "word" and lexeme.upper() in _CLAUSES:
             clauses.read_word(lexeme.upper())
         tokens.append(_token(text, kind, lexeme, start, end))
@@ -195,7 +175,8 @@ class _Clauses:
 
     in_from: FROM or JOIN is the last clause that has begun in the innermost parentheses.  selects: SELECT stands in
     these.  outer: the same two of those around them, and the number of the token that opened them.  keys: the place
-    behind the parentheses of the last DISTINCT ON.
+    behind the parentheses of the last DISTINCT ON.  brackets: what those that are open enclose, "struct", or see
+    `_bracket`.
     """
 
     tokens: list[Token]
@@ -203,6 +184,34 @@ class _Clauses:
     selects: bool = False
     outer: list[tuple[bool, bool, int]] = field(default_factory=list)
     keys: int = -1
+    brackets: list[str] = field(default_factory=list)
+
+    @property
+    def innermost(self) -> str:
+        """What the last bracket encloses that is open, or ""."""
+        return self.brackets[-1] if self.brackets else ""
+
+    @property
+    def in_window(self) -> bool:
+        """Between the brackets of a window."""
+        return self.innermost == "symbol"
+
+    def read_bracket(self, text: str, lexeme: str, end: int, stop: int) -> tuple[str, str, int]:
+        """The kind, lexeme and end of a symbol, before it becomes a token."""
+        if lexeme == "{":
+            self.brackets.append("struct")
+        elif lexeme == "}" and self.innermost == "struct":
+            self.brackets.pop()
+        elif lexeme == "[":
+            opened = _bracket(text, end, stop, self)
+            empty = _EMPTY.match(text, end, stop) if opened != "list" else None
+            if empty is not None:
+                return "brackets", "[]", empty.end()
+            self.brackets.append(opened)
+            return opened, lexeme, end
+        elif lexeme == "]" and self.innermost not in ("", "struct"):
+            return self.brackets.pop(), lexeme, end
+        return "symbol", lexeme, end
 
     def read_parenthesis(self, lexeme: str) -> None:
         """Before it becomes a token."""
@@ -267,6 +276,11 @@ def _literals(text: str, start: int, stop: int) -> Token | None:
 
 def _too_long(text: str, first: int) -> CqlError:
     return CqlError(f"a statement is longer than {MAX_STATEMENT_CHARACTERS:,} characters", text, (first, first + 1))
+
+
+def _too_deep(text: str, place: tuple[int, int]) -> CqlError:
+    hint = "give the inner queries names with CREATE VIEW"
+    return CqlError(f"more than {MAX_NESTING} parentheses are open here", text, place, hint=hint)
 
 
 def _too_many(text: str, token: Token) -> CqlError:

@@ -384,9 +384,7 @@ class PhysicalPlanner:
             case ProbedStream():
                 return self._probing_select(node)
             case bound.Distinct():
-                from minidsms.operators.distinct import DuplicateEliminate
-
-                return DuplicateEliminate(self._queue(node.input), self._recalls(node.input))
+                return self._distinct(node)
             case bound.Top():
                 return self._top(node)
             case bound.Over():
@@ -413,6 +411,11 @@ class PhysicalPlanner:
                 return arrival.RestoreArrival(self._queue(node.input))
             case _:
                 return self._beginning(node)
+
+    def _distinct(self, node: bound.Distinct) -> Operator:
+        from minidsms.operators.distinct import DuplicateEliminate
+
+        return DuplicateEliminate(self._queue(node.input), self._recalls(node.input))
 
     def _lookup_join(self, node: LookupJoin) -> Operator:
         stream, relation = map(self._queue, node.inputs)

@@ -75,7 +75,7 @@ class JoinWatch:
         self.operator = f"MJoin {', '.join(join.names)}"
         self.streamon = streamon
         self.elements = 0
-        self.arrived = [0] * len(join.names)
+        self.arrived = [0] * join.graph.n
         self.adapting: tuple[Adapting, ...] = ()
         self._told: list[int] = []
         """Elements up to which each of them knows of what has passed under its plan."""

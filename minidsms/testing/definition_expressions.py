@@ -106,22 +106,26 @@ def evaluate(expr: bound.Expr, row: Row, scope: Scope) -> Value:
                 raise
         case bound.UserCall(function=function, args=args):
             return normal(user_call(scope.functions[function.lower()], [evaluate(a, row, scope) for a in args]))
-        case bound.Exists(query=query):
-            return len(scope.answer(query, scope.within(row))) > 0
-        case bound.ScalarQuery(query=query):
-            rows = scope.answer(query, scope.within(row))
+        case bound.Exists() | bound.ScalarQuery() | bound.InQuery() | bound.Quantified():
+            return _of_query(expr, scope.answer(expr.query, scope.within(row)), row, scope)
+    raise TypeError(f"no expression: {expr!r}")
+
+
+def _of_query(expr: bound.Expr, rows: Sequence[Row], row: Row, scope: Scope) -> Value:
+    """The value of an expression with a subquery, whose rows these are."""
+    match expr:
+        case bound.ScalarQuery():
             if len(rows) > 1:
                 raise Failed("a scalar subquery has more than one row")
             return rows[0][0] if rows else None
-        case bound.InQuery(args=args, query=query):
+        case bound.InQuery(args=args):
             sought = [evaluate(a, row, scope) for a in args]
-            rows = scope.answer(query, scope.within(row))
             return known(disjunction(conjunction(map(compare, "=" * len(sought), sought, r)) for r in rows))
-        case bound.Quantified(op=op, quantifier=quantifier, arg=arg, query=query):
+        case bound.Quantified(op=op, quantifier=quantifier, arg=arg):
             found = evaluate(arg, row, scope)
             combine = conjunction if quantifier == "all" else disjunction
-            return known(combine(compare(op, found, other[0]) for other in scope.answer(query, scope.within(row))))
-    raise TypeError(f"no expression: {expr!r}")
+            return known(combine(compare(op, found, other[0]) for other in rows))
+    return len(rows) > 0
 
 
 def judged(expr: bound.Expr, row: Row, scope: Scope) -> Result:

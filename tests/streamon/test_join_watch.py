@@ -49,7 +49,7 @@ class Asked:
 class Join:
     """Inspects as many slots per element as it is told to."""
 
-    names = ("R", "S")
+    names, graph = ("R", "S"), SimpleNamespace(n=2)
 
     def __init__(self) -> None:
         self.inspected = self.taken = 0
