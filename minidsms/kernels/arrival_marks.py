@@ -6,8 +6,7 @@
 
 from __future__ import annotations
 
-from minidsms.elements import Int64Array
-from minidsms.machine_code import helper, int64, kernel
+from minidsms.machine_code import Int64s, Int64Table, helper, int64, kernel
 
 TOTAL, HELD, MARK_WORDS = range(3)
 """Arrivals so far; marks held."""
@@ -18,8 +17,8 @@ _COARSENESS = 3
 """The distance of two marks of a slice is at most 1/2^3 of that to its end."""
 
 
-@helper("int64(int64[:, ::1], int64, int64, int64)")
-def _thin(marks: Int64Array, held: int, room: int, total: int) -> int:
+@helper(typed=True)
+def _thin(marks: Int64Table, held: int, room: int, total: int) -> int:
     """Keep at most `room` marks, none too old, with gaps in proportion to the age. Returns how many there are."""
     fineness = int64(16)
     while held > room and fineness > 0:
@@ -36,8 +35,8 @@ def _thin(marks: Int64Array, held: int, room: int, total: int) -> int:
     return held
 
 
-@kernel("void(int64[::1], int64[:, ::1], int64[::1])")
-def note_arrivals(ts: Int64Array, marks: Int64Array, state: Int64Array) -> None:
+@kernel
+def note_arrivals(ts: Int64s, marks: Int64Table, state: Int64s) -> None:
     """Rows have come. ts: (n,) nondecreasing.  O(m + log n), and the rows of the instants marked."""
     n, total, held = len(ts), state[TOTAL], state[HELD]
     most = marks.shape[1]

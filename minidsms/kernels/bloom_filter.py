@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from minidsms.elements import Int64Array
 from minidsms.kernels.hashing import hash_of_row
-from minidsms.machine_code import helper, int64, kernel, uint64
+from minidsms.machine_code import Int64Table, Uint64s, helper, int64, kernel, uint64
 
 UInt64Array = npt.NDArray[np.uint64]
 
@@ -24,8 +24,8 @@ def _place(keys: Int64Array, i: int, shift: Any) -> Any:
     return uint64(hash_of_row(keys, i)) >> shift
 
 
-@kernel("int64(int64[:, ::1], int64, int64, uint64[::1], int64)")
-def add_keys(keys: Int64Array, begin: int, end: int, bits: UInt64Array, log2_bits: int) -> int:
+@kernel
+def add_keys(keys: Int64Table, begin: int, end: int, bits: Uint64s, log2_bits: int) -> int:
     """Set the bits of the keys [begin, end); how many of them were not set before.
 
     bits: (2 ** log2_bits / 64,), log2_bits at least 6.
@@ -42,8 +42,8 @@ def add_keys(keys: Int64Array, begin: int, end: int, bits: UInt64Array, log2_bit
     return new
 
 
-@kernel("int64(int64[:, ::1], uint64[::1], int64)")
-def count_absent(keys: Int64Array, bits: UInt64Array, log2_bits: int) -> int:
+@kernel
+def count_absent(keys: Int64Table, bits: Uint64s, log2_bits: int) -> int:
     """How many of the keys have a bit that is not set. bits: as of `add_keys`."""
     shift = uint64(64 - log2_bits)
     absent = 0

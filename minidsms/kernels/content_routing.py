@@ -11,13 +11,22 @@ Bizarro, Babu, DeWitt, Widom: Content-Based Routing, section 4.
 
 from __future__ import annotations
 
-import numpy as np
+from minidsms.machine_code import (
+    Bools,
+    Float64s,
+    Float64Table,
+    Int64s,
+    Int64Table,
+    Uint8s,
+    Uint8Table,
+    int64,
+    kernel,
+    uint64,
+)
 
-from minidsms.machine_code import int64, kernel, uint64
 
-
-@kernel("void(int64[::1], int64, uint8[::1])")
-def remainders(words: np.ndarray, d: int, out: np.ndarray) -> None:
+@kernel
+def remainders(words: Int64s, d: int, out: Uint8s) -> None:
     """Buckets 1 .. d - 1 by the remainder of the word, folded to 32 bits: neighbours never share one.
 
     The remainder is the upper half of a product with the reciprocal (Lemire et al. 2019), with no division.
@@ -31,8 +40,8 @@ def remainders(words: np.ndarray, d: int, out: np.ndarray) -> None:
         out[i] = uint64(1) + ((part * wide) >> uint64(32))
 
 
-@kernel("void(float64[::1], float64, float64, uint8[::1], uint8[::1])")
-def ranges(values: np.ndarray, low: float, scale: float, grid: np.ndarray, out: np.ndarray) -> None:
+@kernel
+def ranges(values: Float64s, low: float, scale: float, grid: Uint8s, out: Uint8s) -> None:
     """Buckets by the grid cell (value - low) * scale; what lies outside of the grid belongs to its ends.
 
     A search among the bounds of 23 ranges takes ten times as long, and routes need no exact bounds.
@@ -42,8 +51,8 @@ def ranges(values: np.ndarray, low: float, scale: float, grid: np.ndarray, out: 
         out[i] = grid[int64(min(max((values[i] - low) * scale, 0.0), last))]
 
 
-@kernel("void(uint8[::1], uint8[::1], int64[::1], int64[::1], int64[::1])")
-def divide(cells: np.ndarray, table: np.ndarray, rows: np.ndarray, ends: np.ndarray, out: np.ndarray) -> None:
+@kernel
+def divide(cells: Uint8s, table: Uint8s, rows: Int64s, ends: Int64s, out: Int64s) -> None:
     """Rows by route.  cells: (n,), of the chunk's rows, where the cells fit into a byte.  table: cell -> part.
 
     rows: those in question, or empty for all of the n.  out: as many.  ends: (parts + 1,), zero; part p is
@@ -65,26 +74,18 @@ def divide(cells: np.ndarray, table: np.ndarray, rows: np.ndarray, ends: np.ndar
     ends[0] = 0
 
 
-@kernel("void(uint8[::1], uint8[::1], int64, uint8[::1], uint8[::1])")
-def route_pairs(first: np.ndarray, second: np.ndarray, d: int, table: np.ndarray, out: np.ndarray) -> None:
+@kernel
+def route_pairs(first: Uint8s, second: Uint8s, d: int, table: Uint8s, out: Uint8s) -> None:
     """out[i]: the part of the cell of two classifiers, first * d + second."""
     for i in range(len(first)):
         out[i] = table[int64(first[i]) * d + second[i]]
 
 
-@kernel(
-    "void(uint8[:,::1], int64[::1], boolean[::1], float64[::1], int64[::1], boolean[::1], int64[:,::1], int64[:,::1])"
-)
+@kernel
 def greedy_orders(
-    drops: np.ndarray,
-    cells: np.ndarray,
-    known: np.ndarray,
-    costs: np.ndarray,
-    usual: np.ndarray,
-    alive: np.ndarray,
-    dropped: np.ndarray,
-    orders: np.ndarray,
-) -> None:
+    drops: Uint8Table, cells: Int64s, known: Bools, costs: Float64s, usual: Int64s, alive: Bools, dropped: Int64Table,
+    orders: Int64Table,
+) -> None:  # fmt: skip
     """The greedy order of each cell: what drops most per cost of what is left comes next (Babu 2005, section 4.3).
 
     drops: (m, n), 1 where filter f drops tuple t.  cells: (m,).  known: (cells,), False where there are too few tuples
@@ -115,8 +116,8 @@ def greedy_orders(
                 alive[t] = False
 
 
-@kernel("void(uint8[:,::1], int64[::1], float64[::1], int64[:,::1], float64[:,::1])")
-def costs_by_cell(drops: np.ndarray, cells: np.ndarray, costs: np.ndarray, orders: np.ndarray, out: np.ndarray) -> None:
+@kernel
+def costs_by_cell(drops: Uint8Table, cells: Int64s, costs: Float64s, orders: Int64Table, out: Float64Table) -> None:
     """out[o, c]: what the tuples of cell c cost together under order o; zero at first.  orders: (k, n).  O(k m n)"""
     m, n = drops.shape
     for o in range(len(orders)):

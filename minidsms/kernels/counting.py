@@ -18,7 +18,7 @@ from minidsms.machine_code import Int8s, Int64s, Int64Table, helper, int64, kern
 DISTINCT, UNION, EXCEPT, EXCEPT_ALL, INTERSECT, INTERSECT_ALL = range(6)
 
 
-@helper("int64(int64, int64, int64)")
+@helper(typed=True)
 def _multiplicity(rule: int, left: int, right: int) -> int:
     """How often a row is in the output."""
     if rule in (DISTINCT, UNION):

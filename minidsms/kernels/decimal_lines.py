@@ -7,10 +7,7 @@ end.
 
 from __future__ import annotations
 
-import numpy as np
-
-from minidsms.elements import Int64Array
-from minidsms.machine_code import kernel, uint64
+from minidsms.machine_code import BoolTable, Int64Table, Uint8s, kernel, uint64
 
 MOST_BYTES = 21
 """Of a value: a sign, nineteen digits, and what ends it."""
@@ -18,8 +15,8 @@ MOST_BYTES = 21
 _COMMA, _NEWLINE, _MINUS, _ZERO = 44, 10, 45, 48
 
 
-@kernel("int64(int64[:,::1], boolean[:,::1], uint8[::1])")
-def write_lines(values: Int64Array, present: np.ndarray, out: np.ndarray) -> int:
+@kernel
+def write_lines(values: Int64Table, present: BoolTable, out: Uint8s) -> int:
     """Write a line per row of values.T; returns how many bytes. present: (k, n), or (0, 0) where no value is NULL.
 
     out: room for MOST_BYTES a value is room enough.

@@ -54,8 +54,8 @@ class Room(NamedTuple):
     result: Int64s
 
 
-@helper("void(int64[::1], int64, int64, int64)")
-def add_bits(limbs: np.ndarray, position: Any, part: Any, weight: Any) -> None:
+@helper(typed=True)
+def add_bits(limbs: Int64s, position: int, part: int, weight: int) -> None:
     """Add part (32 bits) at a bit position counted from the first limb."""
     shifted = part << (position & 31)
     limb = position >> 5
@@ -76,14 +76,14 @@ def parts_of(word: int, is_integer: bool) -> Any:
     return magnitude, exponent
 
 
-@helper("int64(int64)")
+@helper(typed=True)
 def position_of(word: int) -> int:
     """At which bit the mantissa of a finite float begins, given its bits."""
     return max(((word >> 52) & 2047) - 1, 0)
 
 
-@helper("void(int64[::1], int64, int64, int64)")
-def add_float(limbs: np.ndarray, base: int, word: int, weight: int) -> None:
+@helper(typed=True)
+def add_float(limbs: Int64s, base: int, word: int, weight: int) -> None:
     """Add a finite float, given its bits, to a sum whose first limb is `base`."""
     mantissa = word & 0xFFFFFFFFFFFFF
     if (word >> 52) & 2047 > 0:
@@ -94,8 +94,8 @@ def add_float(limbs: np.ndarray, base: int, word: int, weight: int) -> None:
     add_bits(limbs, at + 32, mantissa >> 32, signed)
 
 
-@helper("int64(int64[::1], int64[::1], int64)")
-def normalise(limbs: np.ndarray, digits: np.ndarray, sign: int) -> Any:
+@helper(typed=True)
+def normalise(limbs: Int64s, digits: Int64s, sign: int) -> int:
     """sign * limbs as digits below 2^32, two digits longer; returns the carry left (negative: so is the number)."""
     carry = np.int64(0)
     n = limbs.shape[0]
@@ -106,7 +106,7 @@ def normalise(limbs: np.ndarray, digits: np.ndarray, sign: int) -> Any:
     digits[n] = carry & _MASK
     carry >>= 32
     digits[n + 1] = carry & _MASK
-    return carry >> 32
+    return int(carry >> 32)
 
 
 @helper("Tuple((float64, int64))(int64[::1])")
@@ -140,8 +140,8 @@ def _leading(digits: np.ndarray) -> tuple[float, int]:
     return float(kept), 32 * top + bits - 53
 
 
-@helper("float64(int64[::1], int64[::1], int64, int64)")
-def rounded(limbs: np.ndarray, digits: np.ndarray, base: int, count: int) -> float:
+@helper(typed=True)
+def rounded(limbs: Int64s, digits: Int64s, base: int, count: int) -> float:
     """A sum of floats, whose first limb is `base`, divided by a count. digits: two more than limbs, for the call."""
     sign = 1.0
     if normalise(limbs, digits, 1) < 0:
@@ -205,8 +205,8 @@ def sum_floats(
     return len(ids)
 
 
-@helper("void(int64[::1], int64[::1], int64)")
-def _subtract_square(digits: np.ndarray, total: np.ndarray, at: int) -> None:
+@helper(typed=True)
+def _subtract_square(digits: Int64s, total: Int64s, at: int) -> None:
     """Take the square of a number of digits from total, whose limb `at` weighs what its lowest does."""
     for k in range(digits.shape[0]):
         if digits[k] != 0:
@@ -216,8 +216,8 @@ def _subtract_square(digits: np.ndarray, total: np.ndarray, at: int) -> None:
                 total[at + k + l + 1] -= np.int64(product >> np.uint64(32))
 
 
-@helper("void(int64[::1], int64, int64[::1], int64)")
-def _add_multiple(limbs: np.ndarray, n: int, total: np.ndarray, at: int) -> None:
+@helper(typed=True)
+def _add_multiple(limbs: Int64s, n: int, total: Int64s, at: int) -> None:
     """Add n times a sum to total, from limb `at` on."""
     carry = np.int64(0)
     for l in range(limbs.shape[0] + 2):
@@ -230,60 +230,70 @@ def _add_multiple(limbs: np.ndarray, n: int, total: np.ndarray, at: int) -> None
         total[at + l] += v & _MASK
 
 
+class Variation(NamedTuple):
+    """Of groups. counts: (cap, 2) [finite, infinite].  needed: (4,), out: the limbs that an element needs, of sums and
+    of squares, where there are too few.
+    """
+
+    counts: Int64Table
+    sums: Limbs
+    squares: Limbs
+    needed: Int64s
+
+
+@helper(typed=True)
+def _add_with_square(variation: Variation, group: int, word: int, w: int, is_integer: bool) -> bool:
+    """Add a value and its square; False where there are too few limbs, and nothing was added."""
+    counts, of_values, of_squares, needed = variation
+    if not is_integer and (word >> 52) & 2047 == 2047:
+        counts[group, 1] += w
+        return True
+    magnitude, exponent = parts_of(word, is_integer)
+    if magnitude != 0:
+        sums, squares = of_values.limbs[group], of_squares.limbs[group]
+        at, at_square = exponent - 32 * of_values.base, 2 * exponent - 32 * of_squares.base
+        if at < 0 or (at >> 5) + 3 > len(sums) or at_square < 0 or (at_square >> 5) + 5 > len(squares):
+            needed[0], needed[1] = exponent >> 5, (exponent >> 5) + 3
+            needed[2], needed[3] = (2 * exponent) >> 5, ((2 * exponent) >> 5) + 5
+            return False
+        a = magnitude & np.uint64(_MASK)
+        b = magnitude >> np.uint64(32)
+        signed = -w if word < 0 else w
+        add_bits(sums, at, np.int64(a), signed)
+        add_bits(sums, at + 32, np.int64(b), signed)
+        for shift, product in ((0, a * a), (33, a * b), (64, b * b)):
+            add_bits(squares, at_square + shift, np.int64(product & np.uint64(_MASK)), w)
+            add_bits(squares, at_square + shift + 32, np.int64(product >> np.uint64(32)), w)
+    counts[group, 0] += w
+    return True
+
+
 @kernel
 def vary(
     start: int,
     values: Values,
     is_integer: bool,
-    counts: Int64Table,
-    of_values: Limbs,
-    of_squares: Limbs,
+    variation: Variation,
     deviation: bool,
-    meta: Int64s,
     to: Answers,
     room: Room,
 ) -> int:
     """Sample VARIANCE and STDDEV: (n * sum of squares - square of the sum) / (n * (n - 1)), exact up to the division;
     behind the last of the elements of a group that come one after the other in an instant.
-
-    counts: (cap, 2) [finite, infinite].  meta: (4,) the limbs an element needs, of sums and of squares.
     """
     ts, ids, weight, words = values.ts, values.ids, values.weight, values.words
+    counts, of_values, of_squares, _ = variation
     sums, base, squares, squares_base = of_values.limbs, of_values.base, of_squares.limbs, of_squares.base
     floats, status, j = to.floats, to.status, to.column
     digits, total, result = room.digits, room.total, room.result
-    width = sums.shape[1]
-    width_squares = squares.shape[1]
     last = ids.shape[0] - 1
     # Both products are laid out from the lower of their first limbs on.
     low = min(2 * base, squares_base)
     for i in range(start, ids.shape[0]):
         group = ids[i]
         w = np.int64(weight[i])
-        word = words[i]
-        exponent = (word >> 52) & 2047
-        if w != 0 and not is_integer and exponent == 2047:
-            counts[group, 1] += w
-        elif w != 0:
-            magnitude, exponent = parts_of(word, is_integer)
-            if magnitude != 0:
-                at = exponent - 32 * base
-                at_square = 2 * exponent - 32 * squares_base
-                if at < 0 or (at >> 5) + 3 > width or at_square < 0 or (at_square >> 5) + 5 > width_squares:
-                    meta[0] = exponent >> 5
-                    meta[1] = (exponent >> 5) + 3
-                    meta[2] = (2 * exponent) >> 5
-                    meta[3] = ((2 * exponent) >> 5) + 5
-                    return i
-                a = magnitude & np.uint64(_MASK)
-                b = magnitude >> np.uint64(32)
-                signed = -w if word < 0 else w
-                add_bits(sums[group], at, np.int64(a), signed)
-                add_bits(sums[group], at + 32, np.int64(b), signed)
-                for shift, product in ((0, a * a), (33, a * b), (64, b * b)):
-                    add_bits(squares[group], at_square + shift, np.int64(product & np.uint64(_MASK)), w)
-                    add_bits(squares[group], at_square + shift + 32, np.int64(product >> np.uint64(32)), w)
-            counts[group, 0] += w
+        if w != 0 and not _add_with_square(variation, group, words[i], w, is_integer):
+            return i
         n = counts[group, 0]
         floats[i, j] = 0.0
         status[i, j] = _NULL

@@ -115,6 +115,18 @@ def _is_off(product: Any, x: Any, y: Any) -> Any:
     return abs(np.float64(product) - np.float64(x) * np.float64(y)) > 4e18
 
 
+class _Block(NamedTuple):
+    """n rows at a time.  base: the first of consecutive ones, -1 where there are those in question only.  rows: these;
+    `asked` of them, from `first` on, are in the block.
+    """
+
+    rows: Int64s
+    first: int
+    base: int
+    n: int
+    asked: int
+
+
 class _Operands(NamedTuple):
     """Registers that a step reads, and the rows with their states."""
 
@@ -179,12 +191,10 @@ def _read(
     word: int,
     values: int,
     valid: int,
-    rows: Int64s,
-    first: int,
-    base: int,
-    n: int,
+    block: _Block,
 ) -> Any:
-    """Values and states of a source; negative where some are NULL.  word: of a CONSTANT.  base: see `_keep`."""
+    """Values and states of a source; negative where some are NULL.  word: of a CONSTANT."""
+    rows, first, base, n, _ = block
     states = (len(words) >> 1) + to
     if operation in (CONSTANT, NOTHING):
         for i in range(n):
@@ -375,17 +385,12 @@ def _keep(
     words: Int64Table,
     truths: int,
     states: int,
-    n: int,
-    rows: Int64s,
-    first: int,
-    count: int,
-    base: int,
+    block: _Block,
     out: Int64s,
     k: int,
 ) -> Any:
-    """(rows written with those of a block, whether some have failed).  states: the row with those of the truths.  base:
-    the first row of a block of consecutive ones, -1 where it has those in question only, `count` from `first` on.
-    """
+    """(rows written with those of a block, whether some have failed).  states: the row with those of the truths."""
+    rows, first, base, n, count = block
     worst = FINE
     for i in range(n):
         worst = max(worst, words[states, i])
@@ -462,6 +467,7 @@ def run_program(
     words[fine] = FINE
     while first < total:
         base, n, count = _block(rows, first, words.shape[1], height)
+        block = _Block(rows, first, base, n, count)
         stated = int64(0)
         for s in range(0 if first == 0 else once, len(steps)):
             operation, to, a, b, c = steps[s, OPERATION], steps[s, TO], steps[s, LEFT], steps[s, RIGHT], steps[s, THIRD]
@@ -473,13 +479,13 @@ def run_program(
                     valid = values if known == its else _address(known, height, 1)
                     if values == 0 or valid == 0:
                         return REFUSED
-                is_stated = _read(words, operation, to, a, values, valid, rows, first, base, n) < 0
+                is_stated = _read(words, operation, to, a, values, valid, block) < 0
             else:
                 of_a = registers + a if stated >> a & 1 else fine
                 of_b = registers + b if stated >> b & 1 else fine
                 of_c = registers + c if stated >> c & 1 else fine
                 if operation == KEEP:
-                    k, failed = _keep(words, a, of_a, n, rows, first, count, base, out[0], k)
+                    k, failed = _keep(words, a, of_a, block, out[0], k)
                     has_failed |= failed
                     continue
                 if operation == STORE:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minidsms.machine_code import Float64s, Int64s, Int64Table, Uint8Table, helper, kernel
+from minidsms.machine_code import Float64s, Int64s, Int64Table, Uint8s, Uint8Table, helper, kernel
 
 SCALE = 1024.0
 NEXT, SIZE, PLACE_WORDS = 0, 1, 2
@@ -68,8 +68,8 @@ def append_tuples(drops: Uint8Table, costs: Int64s, profile: Profile) -> None:
         _take(drops, t, costs, profile)
 
 
-@helper("int64(uint8[::1], int64[::1])")
-def _first_drop(row: np.ndarray, order: np.ndarray) -> int:
+@helper(typed=True)
+def _first_drop(row: Uint8s, order: Int64s) -> int:
     """The position of the first filter that drops the tuple; n if none does."""
     n = len(order)
     for c in range(n):
@@ -78,8 +78,8 @@ def _first_drop(row: np.ndarray, order: np.ndarray) -> int:
     return n
 
 
-@helper("void(uint8[::1], int64[::1], int64[:,::1], int64)")
-def _count(row: np.ndarray, order: np.ndarray, view: np.ndarray, change: int) -> None:
+@helper(typed=True)
+def _count(row: Uint8s, order: Int64s, view: Int64Table, change: int) -> None:
     """Figure 4.5: a profile tuple comes (+1) or goes (-1)."""
     first = _first_drop(row, order)
     for c in range(first, order.shape[0]):
@@ -88,8 +88,8 @@ def _count(row: np.ndarray, order: np.ndarray, view: np.ndarray, change: int) ->
                 view[r, c] += change
 
 
-@helper("int64(int64[::1], int64[:,::1], float64[::1], float64, int64)")
-def _violation(order: np.ndarray, view: np.ndarray, averages: np.ndarray, alpha: float, start: int) -> int:
+@helper(typed=True)
+def _violation(order: Int64s, view: Int64Table, averages: Float64s, alpha: float, start: int) -> int:
     """Figure 4.6 with equation 4.4: the first position from `start` on that violates the Greedy Invariant, or -1."""
     n = order.shape[0]
     for i in range(start, n):
@@ -100,8 +100,8 @@ def _violation(order: np.ndarray, view: np.ndarray, averages: np.ndarray, alpha:
     return -1
 
 
-@helper("int64(uint8[:,::1], int64[::1], int64, int64)")
-def _keep_passing(bits: np.ndarray, slots: np.ndarray, kept: int, f: int) -> int:
+@helper(typed=True)
+def _keep_passing(bits: Uint8Table, slots: Int64s, kept: int, f: int) -> int:
     """Of the first `kept` slots keep those of tuples that a filter lets pass; how many."""
     passing = 0
     for t in range(kept):
@@ -204,8 +204,8 @@ def observe_unconditional(
     return sorted_again
 
 
-@helper("void(uint8[::1], int64[::1], int64[:,::1], int64)")
-def _count_neighbours(row: np.ndarray, order: np.ndarray, view: np.ndarray, change: int) -> None:
+@helper(typed=True)
+def _count_neighbours(row: Uint8s, order: Int64s, view: Int64Table, change: int) -> None:
     """As figure 4.5, for the entries view[i, i] and view[i, i + 1]: three of them at most."""
     first = _first_drop(row, order)
     if first == order.shape[0]:
@@ -217,8 +217,8 @@ def _count_neighbours(row: np.ndarray, order: np.ndarray, view: np.ndarray, chan
         view[first, first + 1] += change
 
 
-@kernel("void(uint8[:,::1], int64, int64[::1], int64[:,::1])")
-def recount_neighbours(bits: np.ndarray, size: int, order: np.ndarray, view: np.ndarray) -> None:
+@kernel
+def recount_neighbours(bits: Uint8Table, size: int, order: Int64s, view: Int64Table) -> None:
     """Both diagonals from the window."""
     for r in range(view.shape[0]):
         for c in range(view.shape[1]):
@@ -227,10 +227,8 @@ def recount_neighbours(bits: np.ndarray, size: int, order: np.ndarray, view: np.
         _count_neighbours(bits[t], order, view, 1)
 
 
-@helper("void(uint8[:,::1], int64, int64[::1], int64[:,::1], int64, int64[::1])")
-def _recount_around(
-    bits: np.ndarray, size: int, order: np.ndarray, view: np.ndarray, swapped: int, slots: np.ndarray
-) -> None:
+@helper(typed=True)
+def _recount_around(bits: Uint8Table, size: int, order: Int64s, view: Int64Table, swapped: int, slots: Int64s) -> None:
     """The entries that a swap of positions `swapped` and `swapped` + 1 changes: three rows of both diagonals."""
     n = order.shape[0]
     for t in range(size):
@@ -273,6 +271,16 @@ def observe_neighbours(drops: Uint8Table, costs: Int64s, profile: Profile, of: V
     return swaps
 
 
+class Stage(NamedTuple):
+    """Of Sweep. profiled: the position that it looks at.  seen: profile tuples that have come.  found: (2,), out: how
+    many tuples were taken, and the first position where the Sweep Invariant is violated, or -1.
+    """
+
+    profiled: int
+    seen: int
+    found: Int64s
+
+
 @kernel
 def observe_one(
     drops: Uint8Table,
@@ -281,16 +289,14 @@ def observe_one(
     of: View,
     alpha: float,
     enough: int,
-    profiled: int,
-    seen: int,
-    found: Int64s,
+    stage: Stage,
 ) -> None:
-    """Sweep: take the profile tuples of one stage in, of which `seen` have come, until it ends.
+    """Sweep: take the profile tuples of one stage in, until it ends.
 
-    profiled: the position that the stage looks at.  found: (2,), out: how many tuples were taken, and the first
-    position where the Sweep Invariant is violated, or -1. The view counts the tuples of the stage only; a stage is
-    not longer than the window, so that none of them leaves while it lasts.
+    The view counts the tuples of the stage only; a stage is not longer than the window, so that none of them leaves
+    while it lasts.
     """
+    profiled, seen, found = stage
     averages, order, view = profile.averages, of.order, of.counts
     found[1] = -1
     for t in range(drops.shape[0]):

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minidsms.elements import BoolArray, Int64Array
-from minidsms.machine_code import Float64s, Int64s, float64, helper, int64, kernel, uint64
+from minidsms.elements import Int64Array
+from minidsms.machine_code import Bools, Float64s, Int64s, float64, helper, int64, kernel, uint64
 
 DENSE, AT, GATHERED = 0, 1, 2
 
@@ -125,7 +125,7 @@ def _keep_by_words(values: Int64s, rows: Int64s, layout: int, divides: bool, wan
     return _keep_one_by_one(values, rows, layout, wanted, first, len(values), out, k)
 
 
-@kernel("int64(int64[::1], int64[::1], int64, int64, int64, int64, boolean, int64[::1])")
+@kernel
 def keep_integers(
     values: Int64s, rows: Int64s, layout: int, divisor: int, lo: int, hi: int, negated: bool, out: Int64s
 ) -> int:
@@ -138,7 +138,7 @@ def keep_integers(
     return _keep_by_words(values, rows, layout, False, wanted, out)
 
 
-@kernel("int64(float64[::1], int64[::1], int64, float64, float64, boolean, int64[::1])")
+@kernel
 def keep_floats(values: Float64s, rows: Int64s, layout: int, lo: float, hi: float, negated: bool, out: Int64s) -> int:
     """Positions with lo <= value <= hi (negated: not so)."""
     k = first = 0
@@ -166,8 +166,8 @@ def _slot(word: Any, shift: int) -> Any:
     return np.int64((np.uint64(word) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(shift))
 
 
-@kernel("void(int64[::1], int64, int64[::1], boolean[::1])")
-def place_members(items: Int64Array, shift: int, slots: Int64Array, filled: BoolArray) -> None:
+@kernel
+def place_members(items: Int64s, shift: int, slots: Int64s, filled: Bools) -> None:
     """Put the items into a table of 1 << (64 - shift) slots, each at the first free one from its own on."""
     for item in items:
         h = _slot(item, shift)
@@ -177,16 +177,9 @@ def place_members(items: Int64Array, shift: int, slots: Int64Array, filled: Bool
         filled[h] = True
 
 
-@kernel("int64(int64[::1], int64[::1], int64, int64[::1], boolean[::1], int64, boolean, int64[::1])")
+@kernel
 def keep_members(
-    words: Int64Array,
-    rows: Int64Array,
-    layout: int,
-    slots: Int64Array,
-    filled: BoolArray,
-    shift: int,
-    negated: bool,
-    out: Int64Array,
+    words: Int64s, rows: Int64s, layout: int, slots: Int64s, filled: Bools, shift: int, negated: bool, out: Int64s
 ) -> int:
     """Positions whose word is in the table of `place_members` (negated: is not)."""
     k = 0

@@ -212,6 +212,60 @@ def _value_at(partition: FramePartition, frame: FrameAsked, rows: Rows[FrameRow]
     return rows[row].word, rows[row].valid
 
 
+@helper(inline=True)
+def _let_come(partition: FramePartition, kept: FrameRows, arriving: Arriving, i: int, j: int) -> Any:
+    """Arriving rows from i up to j take their places in the ring of their partition."""
+    for r in range(i, j):
+        row = kept.rows[partition.offset + (partition.come & (partition.size - 1))]
+        row.word, row.valid, row.instant = arriving.words[r], arriving.valid[r], arriving.ts[r]
+        partition.come += 1
+    kept.figures.held += j - i
+
+
+@helper(inline=True)
+def _let_leave(
+    partition: FramePartition, frame: FrameAsked, kept: FrameRows, moves: Moves, m: int, group: int, now: int,
+    peers: int,
+) -> Any:  # fmt: skip
+    """Rows leave a frame by value that begins at `now`, as long as there is room for moves; how many elements there
+    are then.  peers: the first row of those that have come with `now`.
+    """
+    rows, back, of_ring = kept.rows, frame.back, partition.size - 1
+    while partition.gone < partition.come and m + 1 < len(moves.ids):
+        gone = partition.gone
+        row = rows[partition.offset + (gone & of_ring)]
+        if back == 0 and gone >= peers:
+            break
+        if back != 0 and uint64(now) - uint64(row.instant) <= uint64(back):
+            break
+        if gone == partition.entered:
+            partition.entered += 1
+        elif frame.place == AGGREGATE:
+            m = _move(moves, m, group, -1, gone, row.word, row.valid)
+        partition.gone += 1
+        kept.figures.held -= 1
+    return m
+
+
+@helper(inline=True)
+def _let_enter(
+    partition: FramePartition, frame: FrameAsked, kept: FrameRows, moves: Moves, m: int, group: int, now: int
+) -> Any:
+    """Rows enter a frame, as long as there is room for moves; how many elements there are then."""
+    rows, by_value, ahead, come = kept.rows, frame.by_value, frame.ahead, partition.come
+    while partition.entered < come and m + 1 < len(moves.ids):
+        row = rows[partition.offset + (partition.entered & (partition.size - 1))]
+        if by_value and ahead != 0 and uint64(now) - uint64(row.instant) < uint64(ahead):
+            break
+        if not by_value and partition.entered >= come - ahead:
+            break
+        m = _enter(partition, frame, moves, m, group, row.word, row.valid)
+        if frame.is_growing:
+            partition.gone += 1
+            kept.figures.held -= 1
+    return m
+
+
 @kernel
 def slide(
     arriving: Arriving, frame: FrameAsked, kept: FrameRows, moves: Moves, answers: Int64s, told: Int8s,
@@ -249,36 +303,12 @@ def slide(
                 cursor.needed = partition.come - partition.gone + j - i
                 status = RINGS_FULL
                 break
-            for r in range(i, j):
-                row = rows[partition.offset + (partition.come & (partition.size - 1))]
-                row.word, row.valid, row.instant = words[r], valid[r], ts[r]
-                partition.come += 1
-            figures.held += j - i
+            _let_come(partition, kept, arriving, i, j)
             cursor.arrived = 1
         come, offset, of_ring = partition.come, partition.offset, partition.size - 1
-        while by_value and not is_growing and partition.gone < come and m + 1 < room:
-            gone = partition.gone
-            row = rows[offset + (gone & of_ring)]
-            if back == 0 and gone >= come - (j - i):
-                break
-            if back != 0 and uint64(now) - uint64(row.instant) <= uint64(back):
-                break
-            if gone == partition.entered:
-                partition.entered += 1
-            elif place == AGGREGATE:
-                m = _move(moves, m, group, -1, gone, row.word, row.valid)
-            partition.gone += 1
-            figures.held -= 1
-        while partition.entered < come and m + 1 < room:
-            row = rows[offset + (partition.entered & of_ring)]
-            if by_value and ahead != 0 and uint64(now) - uint64(row.instant) < uint64(ahead):
-                break
-            if not by_value and partition.entered >= come - ahead:
-                break
-            m = _enter(partition, frame, moves, m, group, row.word, row.valid)
-            if is_growing:
-                partition.gone += 1
-                figures.held -= 1
+        if by_value and not is_growing:
+            m = _let_leave(partition, frame, kept, moves, m, group, now, come - (j - i))
+        m = _let_enter(partition, frame, kept, moves, m, group, now)
         if (passes and cursor.arrived < j - i) or (by_value and not passes and m + 1 >= room):
             status = ELEMENTS_FULL
             break

@@ -13,7 +13,7 @@ import numpy as np
 from minidsms.kernels.addresses import PLACE_WORDS, VALID, VALUES, WIDTH
 from minidsms.kernels.join_layout import JoinInput
 from minidsms.kernels.links import upper_half
-from minidsms.machine_code import BoolTable, Int64s, Int64Table, Rows, byte_at, helper, kernel, word_at
+from minidsms.machine_code import BoolTable, Int8Table, Int64s, Int64Table, Rows, byte_at, helper, kernel, word_at
 
 OF_INPUT, OF_MASK, NULL_BIT, SOURCE_WORDS = range(PLACE_WORDS, PLACE_WORDS + 4)
 """Behind the place of a column that tuples show: the input, and the mask of its store. Of a bag, whose rows stand as
@@ -21,10 +21,8 @@ words one behind the other: how many words a row has, and, where VALID is a word
 """
 
 
-@kernel("void(int64[:,::1], int64, int64[::1], int64[::1], int64[:,::1], int8[:,::1])")
-def gather(
-    places: np.ndarray, mask: int, numbers: np.ndarray, seq: np.ndarray, words: np.ndarray, valid: np.ndarray
-) -> None:
+@kernel
+def gather(places: Int64Table, mask: int, numbers: Int64s, seq: Int64s, words: Int64Table, valid: Int8Table) -> None:
     """words[c, i] = the word of element seq[i] in column numbers[c], valid[c, i] = whether it is one.
 
     words, valid: (c, >= n).
@@ -51,18 +49,11 @@ def _place_of(slot: int, nodes: np.ndarray, rows: int, of_slots: int, mask: int)
     return upper_half(nodes, rows + 2 * (slot & of_slots)) & mask
 
 
-@kernel("boolean(int64[:,::1], int64, int64[::1], int64[::1], int64, int64, int64[::1], int64[:,::1], boolean[:,::1])")
+@kernel
 def gather_rows(
-    places: np.ndarray,
-    mask: int,
-    numbers: np.ndarray,
-    nodes: np.ndarray,
-    rows: int,
-    of_slots: int,
-    slots: np.ndarray,
-    words: np.ndarray,
-    present: np.ndarray,
-) -> bool:
+    places: Int64Table, mask: int, numbers: Int64s, nodes: Int64s, rows: int, of_slots: int, slots: Int64s,
+    words: Int64Table, present: BoolTable,
+) -> bool:  # fmt: skip
     """The same of rows by their slots in a window, the nodes of which, from `rows` on, have their numbers, or the lower
     bits of them.  of_slots: the mask of slots.
 

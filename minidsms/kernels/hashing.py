@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import Int64Array
-from minidsms.machine_code import Int64Table, helper, int64, kernel, uint64
+from minidsms.machine_code import Int64s, Int64Table, helper, int64, kernel, uint64
 
 
 @helper(inline=True)
@@ -28,8 +28,8 @@ def hash_of_row(words: Int64Table, i: int) -> Any:
     return int64(h)
 
 
-@kernel("void(int64[:, ::1], int64[::1])")
-def _hash_rows(words: Int64Array, out: Int64Array) -> None:
+@kernel
+def _hash_rows(words: Int64Table, out: Int64s) -> None:
     for i in range(len(words)):
         out[i] = hash_of_row(words, i)
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minidsms.machine_code import Int32s, Int64s, Int64Table, helper, kernel
+from minidsms.machine_code import Int8s, Int32s, Int64s, Int64Table, helper, kernel
 
 _IN_USE = -1
 
@@ -29,8 +29,8 @@ class Table(NamedTuple):
     meta: Int64s
 
 
-@helper("int64(int64[:,::1], int64)")
-def _hash(words: np.ndarray, row: int) -> int:
+@helper(typed=True)
+def _hash(words: Int64Table, row: int) -> int:
     """A non-negative hash of one row."""
     h = np.uint64(0x9E3779B97F4A7C15)
     for j in range(words.shape[1]):
@@ -74,17 +74,11 @@ def find(words: np.ndarray, row: int, slots: np.ndarray, keys: np.ndarray) -> An
     return found, at
 
 
-@kernel("int64(int64[:,::1], int32[::1], int64[:,::1], int64[::1], int64[::1], int64[::1], int64, boolean)")
+@kernel
 def acquire(
-    words: np.ndarray,
-    slots: np.ndarray,
-    keys: np.ndarray,
-    links: np.ndarray,
-    meta: np.ndarray,
-    ids: np.ndarray,
-    start: int,
+    words: Int64Table, slots: Int32s, keys: Int64Table, links: Int64s, meta: Int64s, ids: Int64s, start: int,
     insert: bool,
-) -> int:
+) -> int:  # fmt: skip
     """ids[i] = the id of words[i] for i >= start; a new id where the row is new and `insert`, else -1.
 
     Returns the first row not done: len(words), or a row for which the arrays are too small.
@@ -121,15 +115,9 @@ def acquire_pair(
     return found
 
 
-@kernel("int64(int64[::1], int32[::1], int64[:,::1], int64[::1], int64[::1], int64[::1], int64)")
+@kernel
 def acquire_words(
-    words: np.ndarray,
-    slots: np.ndarray,
-    keys: np.ndarray,
-    links: np.ndarray,
-    meta: np.ndarray,
-    ids: np.ndarray,
-    start: int,
+    words: Int64s, slots: Int32s, keys: Int64Table, links: Int64s, meta: Int64s, ids: Int64s, start: int
 ) -> int:
     """`acquire` of rows of one column without NULLs, the most common key."""
     for i in range(start, words.shape[0]):
@@ -140,8 +128,8 @@ def acquire_words(
     return len(words)
 
 
-@kernel("void(int8[::1], int64[::1], int32[::1], int64[::1], int64[::1])")
-def recall(sign: np.ndarray, arrived: np.ndarray, ring: np.ndarray, ends: np.ndarray, ids: np.ndarray) -> None:
+@kernel
+def recall(sign: Int8s, arrived: Int64s, ring: Int32s, ends: Int64s, ids: Int64s) -> None:
     """The ids of elements whose k-th deletion takes back the k-th insertion. arrived: of the insertions.
 
     ring (2^m,) holds the ids of what is there between ends (2,) = [oldest, next], and has room for what comes.
@@ -163,8 +151,8 @@ def recall(sign: np.ndarray, arrived: np.ndarray, ring: np.ndarray, ends: np.nda
     ends[1] = following
 
 
-@helper("void(int64, int32[::1], int64[:,::1], int64[::1], int64[::1])")
-def give_up(dead: Any, slots: np.ndarray, keys: np.ndarray, links: np.ndarray, meta: np.ndarray) -> None:
+@helper(typed=True)
+def give_up(dead: int, slots: Int32s, keys: Int64Table, links: Int64s, meta: Int64s) -> None:
     """Give an id in use back."""
     mask = slots.shape[0] - 1
     hole = _hash(keys, dead) & mask
@@ -184,16 +172,16 @@ def give_up(dead: Any, slots: np.ndarray, keys: np.ndarray, links: np.ndarray, m
     meta[0] -= 1
 
 
-@kernel("void(int64[::1], int32[::1], int64[:,::1], int64[::1], int64[::1])")
-def release(ids: np.ndarray, slots: np.ndarray, keys: np.ndarray, links: np.ndarray, meta: np.ndarray) -> None:
+@kernel
+def release(ids: Int64s, slots: Int32s, keys: Int64Table, links: Int64s, meta: Int64s) -> None:
     """Give ids back; one that is free already (it may be named twice) is passed over."""
     for i in range(ids.shape[0]):
         if ids[i] >= 0 and links[ids[i]] == _IN_USE:
             give_up(ids[i], slots, keys, links, meta)
 
 
-@kernel("void(int32[::1], int64[:,::1], int64[::1], int64)")
-def rehash(slots: np.ndarray, keys: np.ndarray, links: np.ndarray, used: int) -> None:
+@kernel
+def rehash(slots: Int32s, keys: Int64Table, links: Int64s, used: int) -> None:
     """Enter the ids in use below `used` into slots (all -1)."""
     mask = slots.shape[0] - 1
     for i in range(used):

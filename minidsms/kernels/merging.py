@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from minidsms.machine_code import helper, kernel
+from minidsms.machine_code import Int8s, Int64s, helper, kernel
 
 
-@kernel("void(int64[::1], int8[::1], int64[::1], int8[::1], int64[::1], int64[::1])")
+@kernel
 def merge_runs(
-    left_ts: np.ndarray,
-    left_sign: np.ndarray,
-    right_ts: np.ndarray,
-    right_sign: np.ndarray,
-    to_left: np.ndarray,
-    to_right: np.ndarray,
+    left_ts: Int64s, left_sign: Int8s, right_ts: Int64s, right_sign: Int8s, to_left: Int64s, to_right: Int64s
 ) -> None:
     """Where each element of left and of right goes; of the same instant and sign those of left stand before."""
     n, m = len(left_ts), len(right_ts)

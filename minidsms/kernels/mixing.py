@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minidsms.elements import Int64Array
-from minidsms.machine_code import helper, int64, uint64
+from minidsms.machine_code import Int64s, Int64Table, helper, int64, uint64
 
 
 @helper(inline=True)
@@ -34,8 +33,8 @@ def address_part(word: int, shift: int, place: int) -> Any:
     return int64((uint64(mixed(int64(1), word)) >> uint64(shift)) << uint64(place))
 
 
-@helper("int64(int64[:, ::1], int64, int64[::1])")
-def bucket_of_row(words: Int64Array, row: int, buckets: Int64Array) -> int:
+@helper(typed=True)
+def bucket_of_row(words: Int64Table, row: int, buckets: Int64s) -> int:
     """Of len(buckets) buckets, a power of two, that of a row of words (n, w), each mixed in by multiply and shift."""
     h = 0
     for c in range(words.shape[1]):

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
-from minidsms.elements import BoolArray
-from minidsms.machine_code import kernel
+from minidsms.machine_code import Bools, Float64s, kernel
 
 
-@kernel("boolean(float64[::1], boolean[::1])")
-def clear_floats(values: npt.NDArray[np.float64], valid: BoolArray) -> bool:
+@kernel
+def clear_floats(values: Float64s, valid: Bools) -> bool:
     """Write 0.0 where not valid and for -0.0, in one pass. (n,) each. Whether a valid one is NaN."""
     has_nan = False
     for i in range(len(values)):

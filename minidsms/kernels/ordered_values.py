@@ -60,8 +60,8 @@ class OrderedArrays(NamedTuple):
     meta: Int64s
 
 
-@helper("int64(int64[:,::1], int64[::1])")
-def _take(nodes: np.ndarray, meta: np.ndarray) -> int:
+@helper(typed=True)
+def _take(nodes: Int64Table, meta: Int64s) -> int:
     """A free node, or 0."""
     node = meta[0]
     if node > 0:
@@ -76,8 +76,8 @@ def _take(nodes: np.ndarray, meta: np.ndarray) -> int:
     return int(node)
 
 
-@helper("void(int64[:,::1], int64[::1], int64)")
-def _give(nodes: np.ndarray, meta: np.ndarray, node: int) -> None:
+@helper(typed=True)
+def _give(nodes: Int64Table, meta: Int64s, node: int) -> None:
     nodes[node, COUNT] = 0
     nodes[node, LEFT] = meta[0]
     meta[0] = node
@@ -175,8 +175,8 @@ def deque_extremes(
     return len(ids)
 
 
-@helper("int64(int64[:,::1], int64, int64)")
-def _merge(nodes: np.ndarray, left: Any, right: Any) -> Any:
+@helper(typed=True)
+def _merge(nodes: Int64Table, left: int, right: int) -> int:
     """The treap of both, all keys of left before those of right."""
     root: Any = np.int64(0)
     parent: Any = np.int64(0)
@@ -348,8 +348,8 @@ def treap_extremes(
     return len(ids)
 
 
-@kernel("int64(int64[:,::1], int64[:,::1], int64[:,::1], int64)")
-def pack_nodes(nodes: np.ndarray, state: np.ndarray, packed: np.ndarray, used: int) -> int:
+@kernel
+def pack_nodes(nodes: Int64Table, state: Int64Table, packed: Int64Table, used: int) -> int:
     """Copy the nodes in use to the front of `packed` and renumber all links; returns how many nodes that uses.
 
     A node in use has count > 0. Afterwards the old pool's priorities are lost: they hold the new numbers.

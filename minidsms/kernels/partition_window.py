@@ -214,6 +214,41 @@ def _put_leaving(
         out[3, k], out[4, k] = stub.keys[key].began_at, stub.keys[key].began_with
 
 
+@helper(inline=True)
+def _put_entered(
+    stub: PartitionArrays, slot: int, at: int, arrival: int, base: int, changes: Changes, k: int, in_sessions: bool
+) -> Any:
+    """An arrival that has entered a slot is put out."""
+    out = changes.rows
+    out[0, k], out[1, k], out[2, k], changes.sign[k] = at, base + arrival, arrival, 1
+    if in_sessions:
+        key = stub.slots[slot, KEY]
+        out[3, k], out[4, k] = stub.keys[key].began_at, stub.keys[key].began_with
+
+
+@helper(inline=True)
+def _expire(stub: PartitionArrays, kept: Kept, bound: int, place: Int64s, base: int, changes: Changes, k: int) -> Any:
+    """What expires up to an instant leaves, as long as there is room; how many changes there are then."""
+    figures, slots, free_slots, keys, key_words, free_keys, buckets = stub
+    _, length, _, in_sessions = kept
+    slot = figures.oldest
+    while slot >= 0 and slots[slot, TS] <= bound and k < changes.rows.shape[1]:
+        key = slots[slot, KEY]
+        if in_sessions and keys[key].last_row != slot:
+            _unlink(slots, slot, figures)
+            slot = figures.oldest
+            continue
+        row = keys[key].first_row
+        _put_leaving(stub, row, slots[slot, TS] + length, base, changes, k, in_sessions)
+        k += 1
+        if row == slot:
+            _unlink(slots, slot, figures)
+        if _leave(slots, free_slots, keys, row, figures, place) == 0:
+            _free_key(key_words, key, buckets, keys, free_keys, figures)
+        slot = figures.oldest
+    return k
+
+
 @kernel
 def partition_window(
     ts: Int64s,
@@ -232,9 +267,8 @@ def partition_window(
     which is put out unless it came at this very instant (1); the arrivals that are left are put out (2).
     """
     rows, length, last_expiring, in_sessions = kept
-    figures, slots, free_slots, keys, key_words, free_keys, buckets = stub
-    out = changes.rows
-    n, room = len(ts), out.shape[1]
+    figures, slots, free_slots, keys, _, _, _ = stub
+    n, room = len(ts), changes.rows.shape[1]
     base, is_timeless = figures.arrived - n, length == 0
     phase, i, first, shown = cursor.phase, cursor.next, cursor.first, cursor.shown
     k, status = 0, DONE
@@ -243,22 +277,8 @@ def partition_window(
             bound = last_expiring
             if i < n and bound > ts[i] - length:
                 bound = ts[i] - length
-            slot = figures.oldest
-            while slot >= 0 and slots[slot, TS] <= bound and k < room:
-                key = slots[slot, KEY]
-                if in_sessions and keys[key].last_row != slot:
-                    _unlink(slots, slot, figures)
-                    slot = figures.oldest
-                    continue
-                row = keys[key].first_row
-                _put_leaving(stub, row, slots[slot, TS] + length, base, changes, k, in_sessions)
-                k += 1
-                if row == slot:
-                    _unlink(slots, slot, figures)
-                if _leave(slots, free_slots, keys, row, figures, place) == 0:
-                    _free_key(key_words, key, buckets, keys, free_keys, figures)
-                slot = figures.oldest
-            if slot >= 0 and slots[slot, TS] <= bound:
+            k = _expire(stub, kept, bound, place, base, changes, k)
+            if figures.oldest >= 0 and slots[figures.oldest, TS] <= bound:
                 status = FULL
                 continue
             if i >= n:
@@ -288,10 +308,7 @@ def partition_window(
             shown, phase = first, 2
         while shown < i and k < room:
             if place[shown] >= 0:
-                out[0, k], out[1, k], out[2, k], changes.sign[k] = ts[shown], base + shown, shown, 1
-                if in_sessions:
-                    key = slots[place[shown], KEY]
-                    out[3, k], out[4, k] = keys[key].began_at, keys[key].began_with
+                _put_entered(stub, place[shown], ts[shown], shown, base, changes, k, in_sessions)
                 k += 1
             shown += 1
         if shown < i:

@@ -68,8 +68,8 @@ class Placed(NamedTuple):
     column: int
 
 
-@helper("int64(int64[:,::1], int64, int64)")
-def _node_at(nodes: np.ndarray, tree: int, place: int) -> int:
+@helper(typed=True)
+def _node_at(nodes: Int64Table, tree: int, place: int) -> int:
     """The node of the value at a place, counted from 0."""
     at = tree
     while True:

@@ -18,9 +18,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from minidsms.elements import Int32Array, Int64Array
 from minidsms.machine_code import (
     BoolTable,
     Int32s,
@@ -435,8 +432,8 @@ def regions_of(keys: Int64Table, present: BoolTable, tables: Tables, out: Int32T
             out[c, i] = region
 
 
-@kernel("void(int32[:,::1], int32[:,::1], int32[:,::1], int32[:,::1])")
-def turn_to_rows(regions: Int32Array, groups: Int32Array, by_row: Int32Array, groups_by_row: Int32Array) -> None:
+@kernel
+def turn_to_rows(regions: Int32Table, groups: Int32Table, by_row: Int32Table, groups_by_row: Int32Table) -> None:
     """The regions of rows, (p, n) -> (n, p), and by row the first words of their groups in a block of bitmaps.
 
     groups: (p, 3) of a column its first group, the shift that makes a region's number that of its group, and its first
@@ -449,10 +446,8 @@ def turn_to_rows(regions: Int32Array, groups: Int32Array, by_row: Int32Array, gr
             groups_by_row[i, c] = BLOCK * (groups[c, 0] + ((region - groups[c, 2]) >> groups[c, 1]))
 
 
-@kernel("int64(int32[::1], int32[::1], int64, int64[::1], int64[:,::1], int32[::1])")
-def by_member(
-    rows: Int32Array, members: Int32Array, n: int, counts: Int64Array, given: Int64Array, out: Int32Array
-) -> int:
+@kernel
+def by_member(rows: Int32s, members: Int32s, n: int, counts: Int64s, given: Int64Table, out: Int32s) -> int:
     """A stable counting sort of n pairs by member: how many have rows. given: (3, one more than these), who they are,
     in the order in which they come first, where in `out` their rows begin, and how many they have.
 
@@ -480,8 +475,8 @@ def by_member(
     return found
 
 
-@kernel("int64(int32[::1], int32[::1], int64[::1])")
-def keep_rows(parts: Int32Array, numbers: Int32Array, rows: Int64Array) -> int:
+@kernel
+def keep_rows(parts: Int32s, numbers: Int32s, rows: Int64s) -> int:
     """The rows that stand in parts, ascending, and how many they are; in parts they are numbered among these then.
 
     numbers: by row, zeros before.
@@ -520,8 +515,8 @@ def add_portions(
     return due
 
 
-@kernel("void(uint64[:,::1], int64[::1], int64[::1], int64[::1])")
-def set_bits(bits: np.ndarray, filters: Int64Array, first: Int64Array, last: Int64Array) -> None:
+@kernel
+def set_bits(bits: Uint64Table, filters: Int64s, first: Int64s, last: Int64s) -> None:
     """Set the bit of filters[i] in the regions from first[i] to last[i]."""
     for i in range(len(filters)):
         w = filters[i] >> 6
@@ -530,8 +525,8 @@ def set_bits(bits: np.ndarray, filters: Int64Array, first: Int64Array, last: Int
             bits[region, w] |= bit
 
 
-@kernel("void(int64[:,::1], int64[::1], int64[::1], int64[::1])")
-def span_blocks(spans: Int64Array, filters: Int64Array, first: Int64Array, last: Int64Array) -> None:
+@kernel
+def span_blocks(spans: Int64Table, filters: Int64s, first: Int64s, last: Int64s) -> None:
     """Widen spans[block], the first and last region that admit one of its filters, by those of filters[i]."""
     for i in range(len(filters)):
         block = filters[i] // (64 * BLOCK)
@@ -539,10 +534,8 @@ def span_blocks(spans: Int64Array, filters: Int64Array, first: Int64Array, last:
         spans[block, 1] = max(spans[block, 1], last[i])
 
 
-@kernel("void(int64[:,::1], uint64[::1], int64[::1], int64[::1], int64[::1])")
-def set_packed(
-    blocks: Int64Array, packed: np.ndarray, filters: Int64Array, first: Int64Array, last: Int64Array
-) -> None:
+@kernel
+def set_packed(blocks: Int64Table, packed: Uint64s, filters: Int64s, first: Int64s, last: Int64s) -> None:
     """As `set_bits`, where the words of a block's region blocks[block, 0] stand from blocks[block, 1] on."""
     for i in range(len(filters)):
         block = filters[i] // (64 * BLOCK)

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minidsms.elements import Int8Array, Int64Array
 from minidsms.machine_code import Int8s, Int64s, kernel
 
 
@@ -64,19 +63,11 @@ def merge_changes(
     return k
 
 
-@kernel("int64(int64[::1], int64, int64, int64, int64, int64, int64, int64[::1], int8[::1], int64[::1])")
+@kernel
 def slide_range(
-    ring: Int64Array,
-    mask: int,
-    lo: int,
-    new_lo: int,
-    hi: int,
-    new_hi: int,
-    length: int,
-    out_ts: Int64Array,
-    out_sign: Int8Array,
-    out_seq: Int64Array,
-) -> int:
+    ring: Int64s, mask: int, lo: int, new_lo: int, hi: int, new_hi: int, length: int, out_ts: Int64s, out_sign: Int8s,
+    out_seq: Int64s,
+) -> int:  # fmt: skip
     """Write the changes of a window over elements that stand in a store without a gap, position for number, for which
     there is room; all of it is filled. Returns the first element that is still to leave.
 
@@ -97,8 +88,8 @@ def slide_range(
     return lo
 
 
-@kernel("int64(int64[::1], int64[::1], int64[::1])")
-def merge_instants(left: Int64Array, right: Int64Array, out: Int64Array) -> int:
+@kernel
+def merge_instants(left: Int64s, right: Int64s, out: Int64s) -> int:
     """The instants of two nondecreasing runs, each once, ascending; returns how many. out has room for all of both."""
     i = j = k = 0
     while i < len(left) or j < len(right):

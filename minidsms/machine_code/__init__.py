@@ -1,9 +1,9 @@
 """Functions over arrays as machine code: compiled once on a machine, kept, and bound to the next process in no time.
 
-`@kernel(signature)` makes a function of arrays and numbers callable at the speed of the machine; `@helper` marks what
-kernels call among themselves. numba compiles them, but only numba's compiler is used: what it makes is kept as an
-object file of our own with an entry that Python calls directly (`entry`), so that a process which finds its kernels
-kept never loads the compiler.
+`@kernel` makes a function of arrays and numbers callable at the speed of the machine, with the signature that its
+annotations give; `@helper` marks what kernels call among themselves. numba compiles them, but only numba's compiler is
+used: what it makes is kept as an object file of our own with an entry that Python calls directly (`entry`), so that a
+process which finds its kernels kept never loads the compiler.
 
 Invariant: code is bound only if it was compiled from the very instructions and constants that the function and its
 helpers have now, by these versions and for this processor (`fingerprint`).  docs/design, point 9.

@@ -73,8 +73,8 @@ class VariationState(GroupArrays):
             laid_out = sums.limbs.shape[1], sums.base, squares.limbs.shape[1], squares.base
             if laid_out != self._laid_out:
                 self._laid_out, self._room = laid_out, _room(*laid_out)
-            room = self._room
-            done = exact.vary(done, values, self._is_integer, counts, sums, squares, deviation, needed, answers, room)
+            variation = exact.Variation(counts, sums, squares, needed)
+            done = exact.vary(done, values, self._is_integer, variation, deviation, answers, self._room)
             if done == len(words):
                 return
             self.tables["sums"], self._base = _widened(self.tables["sums"], self._base, needed[:2])

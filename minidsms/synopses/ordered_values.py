@@ -207,7 +207,7 @@ class OrderedValues(GroupArrays):
 
     def _pack(self) -> None:
         packed = np.zeros((max(_FIRST_CAPACITY, 1 << (2 * len(self)).bit_length()), 8), np.int64)
-        used = kernels.pack_nodes(self._nodes, self.tables["places"], packed, int(self._meta[1]))
+        used = kernels.pack_nodes(self._nodes, self.tables["places"].view(np.int64), packed, int(self._meta[1]))
         self._nodes = packed
         self._meta[0] = 0
         self._meta[1] = used

@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from minidsms.elements import Int64Array
-from minidsms.machine_code import Float64Table, Int64s, Int64Table, helper, kernel
+from minidsms.machine_code import Float64s, Float64Table, Int64s, Int64Table, helper, kernel
 from minidsms.streamon.change_detection.contracts import Tuning
 
 DELTA = 0.002
@@ -33,10 +33,8 @@ _ROOM = BUCKETS + 1
 _WIDTH, _TOTAL, _SPREAD = range(3)
 
 
-@helper("void(float64[::1], float64[::1], float64[::1], int64[::1], int64[::1])")
-def _drop_oldest(
-    window: np.ndarray, sums: np.ndarray, spreads: np.ndarray, since: np.ndarray, held: np.ndarray
-) -> None:
+@helper(typed=True)
+def _drop_oldest(window: Float64s, sums: Float64s, spreads: Float64s, since: Int64s, held: Int64s) -> None:
     """Forget the oldest bucket."""
     row = ROWS - 1
     while held[row] == 0:
@@ -55,15 +53,9 @@ def _drop_oldest(
         sums[k], spreads[k], since[k] = sums[k + 1], spreads[k + 1], since[k + 1]
 
 
-@helper("void(float64, int64, float64[::1], float64[::1], float64[::1], int64[::1], int64[::1])")
+@helper(typed=True)
 def _insert(
-    value: float,
-    number: int,
-    window: np.ndarray,
-    sums: np.ndarray,
-    spreads: np.ndarray,
-    since: np.ndarray,
-    held: np.ndarray,
+    value: float, number: int, window: Float64s, sums: Float64s, spreads: Float64s, since: Int64s, held: Int64s
 ) -> None:
     """A bucket for the item, then one of two wherever a row is too full."""
     if window[_WIDTH] > 0:
@@ -92,8 +84,8 @@ def _insert(
         row += 1
 
 
-@helper("boolean(float64, float64[::1], float64[::1], int64[::1])")
-def _has_cut(delta: float, window: np.ndarray, sums: np.ndarray, held: np.ndarray) -> bool:
+@helper(typed=True)
+def _has_cut(delta: float, window: Float64s, sums: Float64s, held: Int64s) -> bool:
     """Do the means of some older and the newer part differ by more than chance?"""
     width = window[_WIDTH]
     level = math.log(2 * math.log(width) / delta)

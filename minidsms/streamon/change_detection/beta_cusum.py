@@ -16,12 +16,12 @@ from __future__ import annotations
 import math
 import sys
 from statistics import NormalDist
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from minidsms.elements import Int64Array
-from minidsms.machine_code import kernel
+from minidsms.machine_code import Float64s, Float64Table, Int64s, Int64Table, kernel
 from minidsms.streamon.change_detection.beta_distribution import deviations, fit, log_density, parameters_of
 from minidsms.streamon.change_detection.contracts import Tuning
 
@@ -31,23 +31,21 @@ TRAINING = 30
 _SEEN, _MEAN, _SQUARES, _LOGS, _LOGS_REST, _A, _B, _A_FROM, _A_TO, _B_FROM, _B_TO, _SUM, _WORDS = range(13)
 
 
-@kernel(
-    "void(int64[:,::1], int64[:,::1], int64[::1], int64, float64, float64, float64[:,::1], float64[::1], int64[:,::1])"
-)
-def _observe(
-    hits: np.ndarray,
-    of: np.ndarray,
-    now: np.ndarray,
-    training: int,
-    threshold: float,
-    z: float,
-    states: np.ndarray,
-    pair: np.ndarray,
-    changed: np.ndarray,
-) -> None:
-    """states (m, _WORDS): see the constants above; the squares are those of distances from the mean.  pair (2,): for
+class _Shares(NamedTuple):
+    """states: (m, _WORDS), see the constants above; the squares are those of distances from the mean.  pair: (2,), for
     results.
     """
+
+    states: Float64Table
+    pair: Float64s
+
+
+@kernel
+def _observe(
+    hits: Int64Table, of: Int64Table, now: Int64s, training: int, threshold: float, z: float, shares: _Shares,
+    changed: Int64Table,
+) -> None:  # fmt: skip
+    states, pair = shares
     for t in range(hits.shape[0]):
         for i in range(hits.shape[1]):
             changed[t, i] = -1
@@ -108,5 +106,5 @@ class BetaCusum:
     def observe(self, hits: Int64Array, of: Int64Array, since: Int64Array, now: Int64Array) -> Int64Array:
         """See `ChangeDetectors`.  O(t m)."""
         changed = np.empty(hits.shape, np.int64)
-        _observe(hits, of, now, self._training, self.threshold, self._z, self._states, self._pair, changed)
+        _observe(hits, of, now, self._training, self.threshold, self._z, _Shares(self._states, self._pair), changed)
         return changed

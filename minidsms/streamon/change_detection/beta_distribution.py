@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from minidsms.machine_code import helper
+from minidsms.machine_code import Float64s, helper
 
 STEPS = 40
 """Of Newton's method; it takes five or so."""
@@ -20,7 +18,7 @@ LARGEST = 1e7
 """A parameter above this is a sample without any variance."""
 
 
-@helper("float64(float64)")
+@helper(typed=True)
 def log_gamma(x: float) -> float:
     """ln Gamma(x), x > 0: Stirling's series, above 8."""
     down = 0.0
@@ -32,7 +30,7 @@ def log_gamma(x: float) -> float:
     return (x - 0.5) * math.log(x) - x + 0.9189385332046727 + series - down
 
 
-@helper("float64(float64)")
+@helper(typed=True)
 def digamma(x: float) -> float:
     """The derivative of ln Gamma(x), x > 0."""
     down = 0.0
@@ -43,7 +41,7 @@ def digamma(x: float) -> float:
     return math.log(x) - 0.5 / x - r * (1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r / 240))) - down
 
 
-@helper("float64(float64)")
+@helper(typed=True)
 def trigamma(x: float) -> float:
     """The second derivative of ln Gamma(x), x > 0."""
     up = 0.0
@@ -54,22 +52,22 @@ def trigamma(x: float) -> float:
     return 1.0 / x + r / 2 + r / x * (1.0 / 6 - r * (1.0 / 30 - r * (1.0 / 42 - r / 30))) + up
 
 
-@helper("float64(float64, float64, float64)")
+@helper(typed=True)
 def log_density(d: float, a: float, b: float) -> float:
     """ln of the density of Beta(a, b) at d, 0 < d < 1."""
     log_beta = log_gamma(a) + log_gamma(b) - log_gamma(a + b)
     return float((a - 1) * math.log(d) + (b - 1) * math.log(1 - d) - log_beta)
 
 
-@helper("void(float64, float64, float64[::1])")
-def parameters_of(mean: float, variance: float, out: np.ndarray) -> None:
+@helper(typed=True)
+def parameters_of(mean: float, variance: float, out: Float64s) -> None:
     """(a, b) of the Beta distribution with this mean and variance, as far as there is one."""
     size = min(max(mean * (1 - mean) / max(variance, 1e-12) - 1, 1e-3), LARGEST)
     out[0], out[1] = mean * size, (1 - mean) * size
 
 
-@helper("void(float64, float64, float64[::1])")
-def fit(log_mean: float, log_rest: float, out: np.ndarray) -> None:
+@helper(typed=True)
+def fit(log_mean: float, log_rest: float, out: Float64s) -> None:
     """The (a, b) of greatest likelihood, from those in `out` on. log_mean: mean ln d; log_rest: mean ln(1 - d)."""
     for _ in range(STEPS):
         a, b = out[0], out[1]
@@ -92,8 +90,8 @@ def fit(log_mean: float, log_rest: float, out: np.ndarray) -> None:
             return
 
 
-@helper("void(float64, float64, float64, float64[::1])")
-def deviations(n: float, a: float, b: float, out: np.ndarray) -> None:
+@helper(typed=True)
+def deviations(n: float, a: float, b: float, out: Float64s) -> None:
     """The standard deviations of both estimates from a sample of n."""
     t = trigamma(a + b)
     aa, bb = trigamma(a) - t, trigamma(b) - t

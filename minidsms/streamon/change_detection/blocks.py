@@ -15,23 +15,18 @@ import numpy as np
 from minidsms.elements import Int64Array
 from minidsms.expressions.attributes import UInt8Array
 from minidsms.expressions.routes import Order
-from minidsms.machine_code import kernel
+from minidsms.machine_code import Int64s, Int64Table, Uint8Table, kernel
 from minidsms.streamon.contracts import Evaluate
 
 WHOLE = 64
 """With more filters only the first row of the matrix view and its diagonal are watched."""
 
 
-@kernel("void(uint8[:,::1], int64[:,::1], int64[:,::1], int64[:,::1], int64[:,::1], int64[:,::1], int64[::1])")
+@kernel
 def _count(
-    bits: np.ndarray,
-    streams: np.ndarray,
-    pending: np.ndarray,
-    hits: np.ndarray,
-    of: np.ndarray,
-    since: np.ndarray,
-    numbers: np.ndarray,
-) -> None:
+    bits: Uint8Table, streams: Int64Table, pending: Int64Table, hits: Int64Table, of: Int64Table, since: Int64Table,
+    numbers: Int64s,
+) -> None:  # fmt: skip
     """Blocks of profile tuples (t * size, n) to items (t, m).
 
     streams (3, m or n): the filter of each position; then, of each stream, the position i that a tuple must reach and

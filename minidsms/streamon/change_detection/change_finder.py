@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from minidsms.elements import Int64Array
-from minidsms.machine_code import helper, kernel
+from minidsms.machine_code import Float64s, Float64Table, Int64s, Int64Table, helper, kernel
 from minidsms.streamon.change_detection.contracts import Tuning
 
 THRESHOLD = 4.0
@@ -38,8 +38,8 @@ _WORDS = 2 * _STAGE + 2
 _LOSS, _LOSSES = 2 * _STAGE, 2 * _STAGE + 1
 
 
-@helper("void(float64[::1], int64, float64, float64)")
-def _begin(state: np.ndarray, first: int, value: float, spread: float) -> None:
+@helper(typed=True)
+def _begin(state: Float64s, first: int, value: float, spread: float) -> None:
     """A mixture around the first value."""
     for part in range(PARTS):
         mean = value + (part - 1) * spread
@@ -49,8 +49,8 @@ def _begin(state: np.ndarray, first: int, value: float, spread: float) -> None:
         state[at + 2] = (mean * mean + spread * spread) / PARTS
 
 
-@helper("float64(float64[::1], int64, int64, float64)")
-def _density(state: np.ndarray, first: int, part: int, value: float) -> float:
+@helper(typed=True)
+def _density(state: Float64s, first: int, part: int, value: float) -> float:
     """Of a part at a value, by its weight."""
     at = first + 3 * part
     weight = max(state[at], 1e-6)
@@ -60,8 +60,8 @@ def _density(state: np.ndarray, first: int, part: int, value: float) -> float:
     return float(weight * math.exp(-min(distance * distance / variance / 2, 600.0)) / math.sqrt(2 * math.pi * variance))
 
 
-@helper("float64(float64[::1], int64, float64)")
-def _learn(state: np.ndarray, first: int, value: float) -> float:
+@helper(typed=True)
+def _learn(state: Float64s, first: int, value: float) -> float:
     """The loss of a value under the mixture, which then learns it."""
     total = 0.0
     for part in range(PARTS):
@@ -76,8 +76,8 @@ def _learn(state: np.ndarray, first: int, value: float) -> float:
     return -math.log(total)
 
 
-@helper("float64(float64[::1], int64, int64, float64)")
-def _average(state: np.ndarray, first: int, seen: int, score: float) -> float:
+@helper(typed=True)
+def _average(state: Float64s, first: int, seen: int, score: float) -> float:
     """Of the last scores, of which this is one."""
     ring = first + 3 * PARTS
     state[ring + seen % AVERAGED] = score
@@ -87,17 +87,11 @@ def _average(state: np.ndarray, first: int, seen: int, score: float) -> float:
     return total / min(seen + 1, AVERAGED)
 
 
-@kernel("void(int64[:,::1], int64[:,::1], int64[::1], int64, float64, float64[:,::1], int64[::1], int64[:,::1])")
+@kernel
 def _observe(
-    hits: np.ndarray,
-    of: np.ndarray,
-    now: np.ndarray,
-    training: int,
-    threshold: float,
-    states: np.ndarray,
-    seen: np.ndarray,
-    changed: np.ndarray,
-) -> None:
+    hits: Int64Table, of: Int64Table, now: Int64s, training: int, threshold: float, states: Float64Table,
+    seen: Int64s, changed: Int64Table,
+) -> None:  # fmt: skip
     """states (m, _WORDS): both stages, then sum and count of the change scores in the training's second half."""
     for t in range(hits.shape[0]):
         for i in range(hits.shape[1]):

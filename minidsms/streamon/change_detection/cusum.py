@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from minidsms.elements import Int64Array
-from minidsms.machine_code import kernel
+from minidsms.machine_code import Float64Table, Int64Table, kernel
 from minidsms.streamon.change_detection.contracts import Tuning
 
 SHIFT = 0.1
@@ -36,19 +36,11 @@ _HITS, _OF, _RISE, _FALL = range(4)
 _SEEN, _RISE_SINCE, _FALL_SINCE = range(3)
 
 
-@kernel(
-    "void(int64[:,::1], int64[:,::1], int64[:,::1], int64, float64, float64[:,::1], int64[:,::1], int64[:,::1])",
-)
+@kernel
 def _observe(
-    hits: np.ndarray,
-    of: np.ndarray,
-    since: np.ndarray,
-    training: int,
-    threshold: float,
-    sums: np.ndarray,
-    numbers: np.ndarray,
-    changed: np.ndarray,
-) -> None:
+    hits: Int64Table, of: Int64Table, since: Int64Table, training: int, threshold: float, sums: Float64Table,
+    numbers: Int64Table, changed: Int64Table,
+) -> None:  # fmt: skip
     """sums (m, 4): hits and observations of the training, both cumulative sums.  numbers (m, 3): items seen, and where
     the sums left 0.
     """

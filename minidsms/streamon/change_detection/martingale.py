@@ -25,8 +25,8 @@ THRESHOLD = 20.0
 MEMORY = 256
 
 
-@helper("float64(float64[::1], int64, float64)")
-def _median_distance(values: np.ndarray, held: int, value: float) -> float:
+@helper(typed=True)
+def _median_distance(values: Float64s, held: int, value: float) -> float:
     """Of a value from ascending ones: the middle one, the lower of two."""
     high = 0
     while high < held and values[high] < value:

@@ -38,8 +38,8 @@ def critical_distance(length: int, chance: float) -> float:
     return high / (root + 0.155 + 0.24 / root)
 
 
-@helper("void(float64[::1], int64, int64, float64)")
-def _add(values: np.ndarray, first: int, held: int, value: float) -> None:
+@helper(typed=True)
+def _add(values: Float64s, first: int, held: int, value: float) -> None:
     """Put a value into the ascending ones from `first` on."""
     k = first + held
     while k > first and values[k - 1] > value:
@@ -48,8 +48,8 @@ def _add(values: np.ndarray, first: int, held: int, value: float) -> None:
     values[k] = value
 
 
-@helper("void(float64[::1], int64, int64, float64)")
-def _remove(values: np.ndarray, first: int, held: int, value: float) -> None:
+@helper(typed=True)
+def _remove(values: Float64s, first: int, held: int, value: float) -> None:
     """Take one value out of the ascending ones."""
     k = first
     while values[k] != value:
@@ -59,8 +59,8 @@ def _remove(values: np.ndarray, first: int, held: int, value: float) -> None:
         k += 1
 
 
-@helper("float64(float64[::1], float64[::1], int64, int64)")
-def _distance(ones: np.ndarray, others: np.ndarray, first: int, length: int) -> float:
+@helper(typed=True)
+def _distance(ones: Float64s, others: Float64s, first: int, length: int) -> float:
     """Kuiper's statistic of two ascending samples of a length."""
     a, b, most, least = 0, 0, 0, 0
     while a < length and b < length:

@@ -15,7 +15,7 @@ import numpy as np
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.expressions.attributes import UInt8Array
 from minidsms.kernels.filter_ordering import NEXT, PLACE_WORDS, SCALE, SIZE, Profile, append_tuples
-from minidsms.machine_code import kernel
+from minidsms.machine_code import Int64s, Uint8Table, kernel
 from minidsms.streamon.contracts import Float64Array, OrderStatistics
 
 ENOUGH = 50
@@ -95,8 +95,8 @@ def reaching_by_position(bits: UInt8Array, order: Sequence[int]) -> Int64Array:
     return reaching
 
 
-@kernel("void(uint8[:,::1], int64[::1], int64[::1])")
-def _count_reaching(bits: np.ndarray, order: np.ndarray, reaching: np.ndarray) -> None:
+@kernel
+def _count_reaching(bits: Uint8Table, order: Int64s, reaching: Int64s) -> None:
     """Add each tuple to the positions up to the first whose filter drops it, or to all and the end."""
     n = len(order)
     for t in range(len(bits)):

@@ -18,7 +18,7 @@ import numpy as np
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.expressions.attributes import UInt8Array
 from minidsms.expressions.routes import Order
-from minidsms.kernels.filter_ordering import View, observe_one
+from minidsms.kernels.filter_ordering import Stage, View, observe_one
 from minidsms.streamon.contracts import Evaluate, Float64Array, OrderStatistics, Wanted
 from minidsms.streamon.filter_ordering.matrix_view_ordering import MatrixViewOrdering
 from minidsms.streamon.filter_ordering.profile_window import (
@@ -78,7 +78,8 @@ class Sweep(MatrixViewOrdering):
         view = self.view
         of = View(view.order, view.counts)
         window = self.window
-        observe_one(bits, times, window.bundle, of, self.alpha, window.enough, self.position, self.seen, self._found)
+        stage = Stage(self.position, self.seen, self._found)
+        observe_one(bits, times, window.bundle, of, self.alpha, window.enough, stage)
         taken, violated = self._found.tolist()
         self.seen += taken
         if violated >= 0:

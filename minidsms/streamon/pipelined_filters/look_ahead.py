@@ -17,7 +17,7 @@ import numpy as np
 
 from minidsms.expressions.filters import TupleFilter
 from minidsms.expressions.value import Frame
-from minidsms.machine_code import kernel
+from minidsms.machine_code import Bools, kernel
 
 COARSE, SPACING = 1024, 256
 """Tuples between two that are shown, at first and on suspicion."""
@@ -32,8 +32,8 @@ MARGIN = 1
 """Answers behind the change at which the chunk is cut: tuples of before would be taken for what is usual after it."""
 
 
-@kernel("int64(boolean[::1], float64, float64)")
-def _first_change(drops: np.ndarray, rate: float, threshold: float) -> int:
+@kernel
+def _first_change(drops: Bools, rate: float, threshold: float) -> int:
     """The first answer behind a change from this rate, where that is most likely; -1 where there is none."""
     p = min(max(rate, LEAST), 1 - LEAST)
     found = -1
