@@ -148,7 +148,7 @@ def _judge(of: Tracked, table: Table, n: int, highest: int, seen: int, now: int)
 
 
 @kernel
-def observe_joins(
+def observe_references(
     parents: Int64s,
     parent_ts: Int64s,
     settled: Bools,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from minidsms.elements import BoolArray
 from minidsms.kernels.arrays import normal
-from minidsms.kernels.constraint_monitoring import DONE, observe_joins
+from minidsms.kernels.constraint_monitoring import DONE, observe_references
 from minidsms.operators.k_mon.contracts import Arrivals, KConstraint
 from minidsms.streamon.k_mon.monitoring.entries import Entries
 from minidsms.streamon.k_mon.monitoring.estimate import NOWHERE, Estimate, MonitorSettings
@@ -50,7 +50,7 @@ class RidsMonitor(Estimate):
             normal(children.ts),
             NOWHERE if children.valid is None else normal(children.valid),
         )
-        while observe_joins(*given, self.tracked, entries.table) != DONE:
+        while observe_references(*given, self.tracked, entries.table) != DONE:
             entries.resize(state.live)
 
     @property
