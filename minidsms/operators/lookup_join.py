@@ -12,13 +12,14 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from minidsms.elements import Batch, BoolArray, Column, Int64Array, Schema
+from minidsms.elements import MAX_INSTANT, Batch, BoolArray, Column, Int64Array, Schema
 from minidsms.joins.equal_columns import equalities_text
 from minidsms.kernels.arrays import key_words, normal
-from minidsms.kernels.lookup_join import DONE, MISSING, NOT_BEGUN, Asking, LookupState, Met, lookup_join
+from minidsms.kernels.key_counts import Asking
+from minidsms.kernels.key_probing import DONE, MISSING, NOT_BEGUN, Met, ProbeState, lookup_join
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
-from minidsms.synopses.bag_windows import NO_TS
+from minidsms.synopses.bag_windows import NO_SIGNS, NO_TS
 from minidsms.synopses.shown_tuples import ShownTuples
 from minidsms.synopses.synopsis import Synopsis
 from minidsms.synopses.window_index import WindowIndex
@@ -53,19 +54,13 @@ class LookupJoin(Operator):
         self._keys = tuple(keys)
         self._columns = tuple(columns)
         self._outer = outer
-        asked = [c for _, c in keys]
-        parts = [(c,) for c in asked]
         shown = [c for i, c in columns if i == 1]
-        bags = [not right_fifo]
-        self._index = WindowIndex(
-            [right.schema], [parts if len(parts) == 1 else [*parts, tuple(asked)]], None, [shown], bags=bags
-        )
-        self._index.keys["is_linked"][:-1] = 0
+        self._index = WindowIndex.by_columns(right.schema, [c for _, c in keys], shown, not right_fifo)
         self._right = self._index.windows[0]
         self._shown = ShownTuples(
             self._index, [(0, c) for c in shown], Schema(tuple(right.schema[c] for c in shown)), 0 if outer else None
         )
-        self._state = LookupState()
+        self._state = ProbeState(until=MAX_INSTANT)
         self._no_elements = Asking(NO_TS, np.zeros((0, len(keys)), np.int64), _ALL_KEYED)
         self._room = _room(_FEW)
 
@@ -99,7 +94,7 @@ class LookupJoin(Operator):
 
     def _rows(self, stream: Batch, found: int) -> Batch:
         """Those of the first rows found."""
-        elements, ts, slots = self._room
+        elements, ts, slots, _ = self._room
         own = [c for i, c in self._columns if i == 0]
         is_run = self._state.is_run != 0
         if is_run:
@@ -140,4 +135,4 @@ class LookupJoin(Operator):
 
 
 def _room(rows: int) -> Met:
-    return Met(np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty((1, rows), np.int64))
+    return Met(np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty((1, rows), np.int64), NO_SIGNS)

@@ -14,9 +14,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from minidsms.elements import MAX_INSTANT, Batch
-from minidsms.kernels.semi_join import BEGINS, DONE, GROW, MISSING, Found, SemiJoinState, semi_join
+from minidsms.kernels.key_probing import DONE, FULL, GROW, MISSING, NOT_COUNTED, Met, ProbeState, semi_join
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
+from minidsms.synopses.bag_windows import NO_TS
 from minidsms.synopses.key_counts import KeyCounts
 from minidsms.synopses.shown_tuples import ShownTuples, signs_of
 from minidsms.synopses.synopsis import Synopsis
@@ -48,36 +49,38 @@ class SemiJoin(Operator):
         self.left_keys, self.right_keys = tuple(left_keys), tuple(right_keys)
         self.anti = anti
         self.name = "AntiJoin" if anti else "SemiJoin"
-        self._state = SemiJoinState(phase=BEGINS, next=-1)
-        columns = [(c,) for c in self.left_keys]
-        keys = columns if len(columns) == 1 else [*columns, self.left_keys]
-        self._index = WindowIndex([left.schema], [keys], None, [range(len(left.schema))], bags=[not left_fifo])
-        self._index.keys["is_linked"][:-1] = 0
+        self._state = ProbeState()
+        self._index = WindowIndex.by_columns(left.schema, self.left_keys, range(len(left.schema)), not left_fifo)
         self._left = self._index.windows[0]
         self._shown = ShownTuples(self._index, [(0, c) for c in range(len(left.schema))], left.schema)
-        self._buffers: Found | None = None
-        self._right = KeyCounts(right.schema, self.right_keys)
+        self._room: Met | None = None
+        self._right = KeyCounts(right.schema, self.right_keys, anti)
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
-        """Count right, toggle keys, pass left; one batch of output per full buffer of rows."""
+        """Count right, let keys that change ask, pass left; one batch of output per full buffer of rows."""
         if batches[0] is not None or batches[1] is not None:
             self._index.admit(batches[:1])
-            right = self._right.begin(batches[1])
-            state, output = self._state, self._buffers
-            state.position = 0
-            if output is None:
-                room = np.empty(_ROWS, np.int64), np.empty(_ROWS, np.int64), np.empty(_ROWS, np.int8)
-                output = self._buffers = Found(*room)
-            status = -1
-            while status != DONE:
-                found = semi_join(self._index.bundle, right, self._state, self.anti, output)
-                status = state.status
-                if found:
-                    yield self._shown.rows(output.slots[np.newaxis], output.ts, signs_of(output.sign, found), found)
-                assert status != MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"
-                if status == GROW:
-                    right = self._right.grow(right)
+            state, room = self._state, self._room
+            if room is None:
+                slots = np.empty((1, _ROWS), np.int64)
+                room = self._room = Met(NO_TS, np.empty(_ROWS, np.int64), slots, np.empty(_ROWS, np.int8))
+            found = 0
+            for rows, state.until in self._right.parts(batches[1]):
+                state.at, state.status = NOT_COUNTED, -1
+                while state.status != DONE:
+                    found = semi_join(self._index.bundle, rows, self._right.standing, state, room, found)
+                    assert state.status != MISSING, "every deletion cancels an earlier insertion (docs/semantics T2)"
+                    if state.status == FULL:
+                        yield self._rows(room, found)
+                        found = 0
+                    elif state.status == GROW:
+                        self._right.grow()
+            if found:
+                yield self._rows(room, found)
         self._left.settle()
+
+    def _rows(self, room: Met, found: int) -> Batch:
+        return self._shown.rows(room.slots, room.ts, signs_of(room.sign, found), found)
 
     def wakes_at(self) -> int:
         """Never: the inputs say when rows leave."""

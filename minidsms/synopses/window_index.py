@@ -110,6 +110,16 @@ class WindowIndex:
         self._rings = [window for window in self.windows if isinstance(window, IndexedWindow)]
         self.renumberings = 0
 
+    @classmethod
+    def by_columns(cls, schema: Schema, columns: Sequence[int], needed: Iterable[int], is_bag: bool) -> WindowIndex:
+        """Of one input whose rows are found by these columns together: its last key, where they are several behind
+        one of each, which no bucket has (`kernels.key_probing`).
+        """
+        keys: list[Key] = [(c,) for c in columns]
+        index = cls([schema], [keys if len(keys) == 1 else [*keys, tuple(columns)]], None, [needed], bags=[is_bag])
+        index.keys["is_linked"][:-1] = 0
+        return index
+
     @property
     def nbytes(self) -> int:
         """Bytes of the index."""

@@ -12,6 +12,7 @@ from minidsms.elements import Schema, Type
 from minidsms.operators import semi_join
 from minidsms.operators.semi_join import SemiJoin
 from minidsms.queues import Queue
+from minidsms.synopses import key_counts
 from tests.joins.test_two_way import KEYS, S, relation
 from tests.operators.harness import (
     END,
@@ -74,6 +75,7 @@ def test_slices_buffers_and_full_queues_do_not_change_the_answer(
     assert feed(operator(keys, anti, fifo), [left, right], range(1, 100)) == twin(left, right, *keys, anti)
     for rows in (1, 2, 5):
         monkeypatch.setattr(semi_join, "_ROWS", rows)
+        monkeypatch.setattr(key_counts, "_PART", 3 * rows)
         for room in (1, 1000):
             assert run_in_order(operator(keys, anti, fifo), [left, right], room=room, budget=6) == expected
 
