@@ -48,7 +48,7 @@ class Answer:
             netted=int(self.netted),
             of_streams=int(self.of_streams),
         )
-        self.output = room_for(n, _FIRST_TUPLES)
+        self.output = _room(n, _FIRST_TUPLES)
         self._spec = spec
         self._index = index
         self._shown = ShownTuples(index, spec.columns, spec.schema, 1 if spec.outer else None)
@@ -83,7 +83,7 @@ class Answer:
         slots, ts, sign = self.output
         if not self.is_small:
             self.claim(2 * (slots.nbytes + ts.nbytes + sign.nbytes))
-        self.output = room_for(len(slots), max(_TUPLES, len(ts) * 2))
+        self.output = _room(len(slots), max(_TUPLES, len(ts) * 2))
 
     @property
     def is_small(self) -> bool:
@@ -155,6 +155,5 @@ class _Tuples:
         return self._index.windows[i].gather([c], slots if len(seq) == len(slots) else slots[seq])[0]
 
 
-def room_for(n: int, capacity: int) -> Output:
-    """Nothing found yet: room for so many tuples of n words."""
+def _room(n: int, capacity: int) -> Output:
     return Output(np.empty((n, capacity), np.int64), np.empty(capacity, np.int64), np.empty(capacity, np.int8))

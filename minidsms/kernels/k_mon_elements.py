@@ -18,9 +18,8 @@ from typing import Any
 from minidsms.elements import MAX_INSTANT
 from minidsms.kernels.chains import Chain, first_of_key, link_slot, next_held, next_slot, older, unlink_slot
 from minidsms.kernels.join_layout import DELETE, FILL, FULL, INSERT, NO_LIMIT, START, JoinInput, JoinRun, Output
-from minidsms.kernels.join_stamps import deletions_first
 from minidsms.kernels.k_mon_keys import Reduced, RowArrays
-from minidsms.kernels.k_mon_results import KEPT, PROBED, next_end, put_ended
+from minidsms.kernels.k_mon_results import KEPT, PROBED, next_end, put_ended, put_first
 from minidsms.kernels.k_mon_rows import (
     CHANGES,
     DELETION,
@@ -277,7 +276,7 @@ def next_row(reduced: Reduced, run: JoinRun, output: Output, found: int) -> Any:
                 inputs[i].lo = inputs[i].probe_lo = slot + 1
                 own = slot if stands(rows, i, slot) else int64(-1)
             elif state.leaving != 0:
-                deletions_first(output.out, output.out_sign, state.first, state.middle, found)
+                put_first(output.out, output.out_sign, state.first, state.middle, found)
                 _look(inputs, False)
                 phase = int64(START)
             else:
@@ -290,7 +289,7 @@ def next_row(reduced: Reduced, run: JoinRun, output: Output, found: int) -> Any:
                 own = state.slot = inputs[i].hi
                 reduced.progress.other = _enter(reduced, i, own)
                 if reduced.progress.other >= 0:
-                    state.status, state.is_chosen = VIOLATED, 1
+                    state.status = VIOLATED
             elif state.leaving != 0 and found > state.first:
                 _look(inputs, True)
                 state.middle = found

@@ -13,7 +13,8 @@ from minidsms.elements import MAX_INSTANT
 from minidsms.kernels.join_layout import INSERT, JoinRun, Output
 from minidsms.kernels.k_mon_keys import Reduced
 from minidsms.kernels.k_mon_rows import RANGE, ROWS, row_at
-from minidsms.machine_code import Int64s, Int64Table, helper, int64, uint64
+from minidsms.kernels.merging import exchange
+from minidsms.machine_code import Int8s, Int64s, Int64Table, helper, int64, uint64
 
 NO_DELETIONS, KEPT, PROBED = 0, 1, 2
 """How deletions come: none; as the ends of results, which are kept; by probing what leaves."""
@@ -51,6 +52,15 @@ def _take_least(keys: Int64s, slots: Int64s, size: int) -> Any:
     return least
 
 
+@helper
+def put_first(out: Int64Table, out_sign: Int8s, first: int, middle: int, end: int) -> None:
+    """Exchange the rows [first, middle) and [middle, end), which are of one instant and each of one sign."""
+    for c in range(out.shape[1]):
+        exchange(out[:, c], first, middle, end)
+    for x in range(first, end):
+        out_sign[x] = -1 if x < first + end - middle else 1
+
+
 @helper(inline=True)
 def has_no_place(reduced: Reduced) -> Any:
     """Results are kept, and there is no place for one more."""
@@ -59,26 +69,26 @@ def has_no_place(reduced: Reduced) -> Any:
 
 @helper(inline=True)
 def put_words(reduced: Reduced, run: JoinRun, output: Output, found: int) -> Any:
-    """Write the words of the rows chosen into column `found` of the output, and keep that where results are kept."""
+    """Write the rows chosen side by side into row `found` of the output, and keep that where results are kept."""
     outs, cells, chosen = reduced.outs, reduced.rows.windows.nodes, run.chosen
     out, width = output.out, len(outs)
     mask, at = int64(0), uint64(found)
     for c in range(width):
         row = row_at(reduced.rows, outs[c, 0], chosen[uint64(outs[c, 0])])
-        out[uint64(c), at] = cells[uint64(row + outs[c, 1])]
+        out[at, uint64(c)] = cells[uint64(row + outs[c, 1])]
         if outs[c, 2] >= 0:
             mask |= ((cells[row + outs[c, 2]] >> outs[c, 3]) & 1) << c
-    out[uint64(width), at] = mask
+    out[at, uint64(width)] = mask
     output.out_ts[at] = run.state.instant
     output.out_sign[at] = 1 if run.state.phase == INSERT else -1
     reduced.progress.produced = 1
     if reduced.deletions == KEPT:
-        _keep_result(reduced, chosen, out, found)
+        _keep_result(reduced, chosen, out[found])
 
 
 @helper(inline=True)
-def _keep_result(reduced: Reduced, chosen: Int64s, out: Int64Table, found: int) -> Any:
-    """Keep the result that stands in a column of `out` until the first of the rows chosen leaves; a place is free."""
+def _keep_result(reduced: Reduced, chosen: Int64s, words: Int64s) -> Any:
+    """Keep the result of these words until the first of the rows chosen leaves; a place is free."""
     rows, progress = reduced.rows, reduced.progress
     inputs, streams, cells = rows.windows.inputs, rows.streams, rows.windows.nodes
     results, free, heap_keys, heap_slots, sizes = reduced.kept
@@ -86,8 +96,8 @@ def _keep_result(reduced: Reduced, chosen: Int64s, out: Int64Table, found: int) 
     r = free[progress.top]
     results[r, REFERENCES] = 0
     results[r, IS_ALIVE] = 1
-    for c in range(len(out)):
-        results[r, RESULT + c] = out[c, found]
+    for c in range(len(words)):
+        results[r, RESULT + c] = words[c]
     end = int64(MAX_INSTANT)
     for m in range(len(inputs)):
         row = row_at(rows, m, chosen[m])
@@ -131,8 +141,8 @@ def put_ended(reduced: Reduced, instant: int, output: Output, found: int) -> Any
             if results[r, IS_ALIVE] != 0:
                 results[r, IS_ALIVE] = 0
                 if is_now:
-                    for c in range(len(out)):
-                        out[c, found] = results[r, RESULT + c]
+                    for c in range(out.shape[1]):
+                        out[found, c] = results[r, RESULT + c]
                     out_ts[found] = instant
                     out_sign[found] = -1
                     found += 1

@@ -13,9 +13,7 @@ figures 5.5 and 5.6). With caches (`kernels.cache_lookups`) rows are not dropped
 begin the walk through an entry, and what stands behind the entry's segment follows (section 5.4). Where streams with
 ranges are joined below an ISTREAM, elements that find nothing are dropped before the walk, block by block
 (`kernels.drop_probing`), and rows are looked up together where an index by several columns comes next
-(`kernels.group_probing`). Of windows that hold only some of their rows (`kernels.k_mon_elements`), which may soon be
-gone, words are put out (`kernels.k_mon_results`). One loop walks all five: the compiler leaves out what only the others
-need.
+(`kernels.group_probing`). One loop walks all four: the compiler leaves out what only the others need.
 
 Which elements come when says `kernels.join_instants`, how windows stand in arrays `kernels.join_layout`.
 """
@@ -150,7 +148,7 @@ def _next_element(
     join: Joining, subresults: Kept | None, blocks: Blocks | None, reduced: Reduced | None, output: Output, found: int
 ) -> Any:
     """The slot of what is joined next, an element of input state.input or a row to fill a subresult from, -1 where
-    nothing waits; and how many tuples stand in `out`.
+    nothing waits; and what stands in `out`.
     """
     windows, run, state = join.windows, join.run, join.run.state
     if reduced is not None:
@@ -290,7 +288,8 @@ def _join(
         if own >= 0:
             chosen[state.input] = own
             is_chosen = True
-            if reduced is not None and state.is_chosen != 0:
+            if reduced is not None and state.status != DONE:
+                state.is_chosen = 1
                 break
         elif blocks is not None and routes is not None:
             before = state.inspected
@@ -355,7 +354,7 @@ def cached_mjoin(
 
 @kernel
 def reduced_mjoin(reduced: Reduced, pipelines: Pipelines, run: JoinRun, output: Output, found: int) -> int:
-    """As `mjoin`, of windows that hold only some of their rows, up to state.closed; `out` (w + 1, m) has their words.
+    """As `mjoin`, of windows that hold only some of their rows, up to state.closed; `out` (m, w + 1) has their words.
 
     With state.phase = FILL the results of the rows held are put out, and kept, found from the rows of state.input.
     Where state.status is CROWDED, there is no place for a result to be kept; where it is VIOLATED, the row at

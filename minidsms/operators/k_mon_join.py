@@ -24,13 +24,13 @@ from typing import Any
 import numpy as np
 
 from minidsms.cql.window_spec import WindowKind, WindowSpec
-from minidsms.elements import MAX_INSTANT, Batch, BoolArray, Column, Int64Array, Schema
+from minidsms.elements import MAX_INSTANT, Batch, BoolArray, Column, Int8Array, Int64Array, Schema
 from minidsms.expressions.failures import short
 from minidsms.joins import answer
 from minidsms.joins.directed_graph import Edge, orientation, pipelines
 from minidsms.kernels import k_mon_reduction as reduction
 from minidsms.kernels.arrays import normal
-from minidsms.kernels.join_layout import CROWDED, DONE, FILL, FULL, PAUSED, START, JoinRun, JoinState, Walk
+from minidsms.kernels.join_layout import CROWDED, DONE, FILL, FULL, PAUSED, START, JoinRun, JoinState, Output, Walk
 from minidsms.kernels.k_mon_elements import VIOLATED
 from minidsms.kernels.k_mon_keys import Progress, Reduced
 from minidsms.kernels.k_mon_results import KEPT, NO_DELETIONS, PROBED
@@ -176,9 +176,12 @@ class KMonJoin(Operator):
         self._told_trouble = ""
         self._state = JoinState(depth=-1, most=answer.MOST_INSPECTED)
         self._progress = Progress(waiting=-1)
-        self._run = _run_of(self._state, n, self.for_istream)
+        nothing, chosen = np.zeros(0, np.int64), np.zeros(n, np.int64)
+        self._run = JoinRun(
+            self._state, nothing.reshape(0, 0), nothing, rows_of(Walk, n), chosen, int(self.for_istream), 0
+        )
         self._runs: Int64Array = np.zeros((64, 3), np.int64)
-        self._buffers = answer.room_for(len(self.outputs_of) + 1, 64)
+        self._buffers = _buffers(64, len(self.outputs_of))
         self._outs = self._output_places()
         self._closed = int(self.progress)
 
@@ -234,16 +237,16 @@ class KMonJoin(Operator):
                 yield self._output(found)
                 found = 0
                 state.first = -1
-                if status == FULL and len(self._buffers.out_ts) < _TUPLES:
-                    self._buffers = answer.room_for(len(self.outputs_of) + 1, _TUPLES)
+                if status == FULL and len(self._buffers[1]) < _TUPLES:
+                    self._buffers = _buffers(_TUPLES, len(self.outputs_of))
             if status == VIOLATED:
                 self._violated()
                 if self.failure is not None:
                     if state.leaving and state.first > 0:
                         yield self._output(state.first)
                     return
-        if len(self._buffers.out_ts) > _TUPLES:
-            self._buffers = answer.room_for(len(self.outputs_of) + 1, _TUPLES)
+        if len(self._buffers[1]) > _TUPLES:
+            self._buffers = _buffers(_TUPLES, len(self.outputs_of))
         self._closed = max(self._closed, until)
 
     def _find(self, deletions: int, found: int) -> int:
@@ -251,7 +254,7 @@ class KMonJoin(Operator):
         results, progress, later = self.results, self._progress, self._probes_later and deletions == PROBED
         progress.top = results.top
         reduced = Reduced(self.rows.bundle, self._runs, self._outs, results.bundle, progress, deletions, later)
-        found = reduced_mjoin(reduced, self._pipelines, self._run, self._buffers, found)
+        found = reduced_mjoin(reduced, self._pipelines, self._run, Output(*self._buffers), found)
         results.top = progress.top
         if self._state.status == CROWDED:
             self.claim(2 * results.nbytes)
@@ -264,10 +267,10 @@ class KMonJoin(Operator):
         """The buffer is full, and what stands there from `first` on is of an instant that is not complete."""
         held = found - first
         self.claim(2 * held * 8 * (len(self.outputs_of) + 3))
-        old, self._buffers = self._buffers, answer.room_for(len(self.outputs_of) + 1, max(_TUPLES, 2 * held))
-        new = self._buffers
-        new.out[:, :held], new.out_ts[:held] = old.out[:, first:found], old.out_ts[first:found]
-        new.out_sign[:held] = old.out_sign[first:found]
+        out, ts, sign = _buffers(max(_TUPLES, 2 * held), len(self.outputs_of))
+        old_out, old_ts, old_sign = self._buffers
+        out[:held], ts[:held], sign[:held] = old_out[first:found], old_ts[first:found], old_sign[first:found]
+        self._buffers = out, ts, sign
         self._state.first -= first
         self._state.middle -= first
 
@@ -349,12 +352,12 @@ class KMonJoin(Operator):
 
     def _output(self, found: int) -> Batch:
         out, ts, sign = self._buffers
-        masks = out[-1, :found]
+        masks = out[:found, -1]
         has_nulls = bool(masks.any())
         columns = []
         for c, each in enumerate(self.schema):
             valid = (masks >> c) & 1 == 0 if has_nulls else None
-            columns.append(Column.from_words(out[c, :found].copy(), valid, each.type))
+            columns.append(Column.from_words(out[:found, c].copy(), valid, each.type))
         signs = sign[:found]
         return Batch(ts[:found].copy(), signs.copy() if (signs < 0).any() else None, columns)
 
@@ -560,12 +563,6 @@ class KMonJoin(Operator):
             self.reduction.close()
 
 
-def _run_of(state: JoinState, n: int, netted: bool) -> JoinRun:
-    """Of n inputs, whose elements `kernels.k_mon_elements` gives: none is stamped."""
-    stamps, stops, chosen = np.zeros((0, 0), np.int64), np.zeros(0, np.int64), np.zeros(n, np.int64)
-    return JoinRun(state, stamps, stops, rows_of(Walk, n), chosen, int(netted), 0)
-
-
 def _window_text(window: Window) -> str:
     return {RANGE: f" [RANGE {window.length}]", ROWS: f" [ROWS {window.length}]"}.get(window.clock, "")
 
@@ -600,3 +597,7 @@ def _parts(batches: Sequence[Batch | None]) -> Iterator[tuple[list[Batch | None]
             part.append(b.slice(starts[i], stop) if b is not None and stop > starts[i] else None)
             starts[i] = stop
         yield part, max(int(b.ts[-1]) for b in part if b is not None)
+
+
+def _buffers(capacity: int, width: int) -> tuple[Int64Array, Int64Array, Int8Array]:
+    return np.zeros((capacity, width + 1), np.int64), np.zeros(capacity, np.int64), np.zeros(capacity, np.int8)
