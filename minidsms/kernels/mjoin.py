@@ -13,7 +13,9 @@ figures 5.5 and 5.6). With caches (`kernels.cache_lookups`) rows are not dropped
 begin the walk through an entry, and what stands behind the entry's segment follows (section 5.4). Where streams with
 ranges are joined below an ISTREAM, elements that find nothing are dropped before the walk, block by block
 (`kernels.drop_probing`), and rows are looked up together where an index by several columns comes next
-(`kernels.group_probing`). One loop walks all four: the compiler leaves out what only the others need.
+(`kernels.group_probing`). Of windows that hold only some of their rows (`kernels.k_mon_elements`), which may soon be
+gone, words are put out (`kernels.k_mon_results`). One loop walks all five: the compiler leaves out what only the others
+need.
 
 Which elements come when says `kernels.join_instants`, how windows stand in arrays `kernels.join_layout`.
 """
