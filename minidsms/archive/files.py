@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from minidsms.archive.format import OWN_COLUMNS, Archive, ArchiveFile, Metadata, file_name
+from minidsms.archive.lost_files import telling_lost
 from minidsms.archive.storage import storage_of
 from minidsms.cql.errors import Error
 from minidsms.elements import Int64Array, Type
@@ -181,7 +182,7 @@ def read_file(
         yield from _scanned(archive, paths, metadata.arrow_schema, columns, where)
         return
     for path in [paths] if isinstance(paths, str) else paths:
-        there = physical_schema(path, metadata)
+        there = physical_schema(archive, path)
         if _fits(there, metadata):
             yield from _scanned(archive, path, metadata.arrow_schema, columns, where)
             continue
@@ -211,16 +212,11 @@ def _scanned(
         chosen = where
         if where is not None and "_ts" in columns:
             chosen = where | dataset.field("_ts").is_null()  # rows that no file of the archive has are told below
-        try:
+        with telling_lost(archive, [paths] if isinstance(paths, str) else paths):
             source = dataset.dataset(inside, schema=schema, format=form, filesystem=system)
             for batch in source.scanner(columns=list(columns), filter=chosen, batch_size=GROUP_ROWS).to_batches():
                 check_whole(batch)
                 yield batch
-        except (FileNotFoundError, IsADirectoryError) as error:
-            raise Error(
-                f"the archive {archive.folder!r} lacks a file that its log names: {str(error)[:500]}\n"
-                "help: if compaction or retention has just removed it, read the archive again"
-            ) from None
 
     for batch in guarded(archive.folder, batches()):
         if batch.num_rows:
@@ -239,17 +235,18 @@ def _for_arrow(paths: str | list[str]) -> tuple[str | list[str], Any]:
     return [inside for inside, _ in found], found[0][1]
 
 
-def physical_schema(path: str, metadata: Metadata) -> pa.Schema:
+def physical_schema(archive: Archive, path: str) -> pa.Schema:
     """Which of the schemas of an archive a file has, by its footer. Error where it has none of them."""
     from pyarrow import parquet
 
     try:
-        inside, system = storage_of(path).arrow(path)
-        there = parquet.read_schema(inside, filesystem=system)
+        with telling_lost(archive, [path]):
+            inside, system = storage_of(path).arrow(path)
+            there = parquet.read_schema(inside, filesystem=system)
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise Error(f"{path}: it cannot be read: {str(error)[:200]}") from None
     columns = {f.name: f.type for f in there}
-    for schema in metadata.arrow_schemas:
+    for schema in archive.metadata.arrow_schemas:
         if columns == {f.name: f.type for f in schema}:
             return schema
     raise Error(f"{path}: the columns are {', '.join(there.names)}")

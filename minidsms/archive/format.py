@@ -31,7 +31,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -219,12 +219,18 @@ AsOf = int | str | datetime
 class Archive:
     """An archive that exists: its folder and what its metadata say.
 
-    end_arrival: only elements with arrivals below are seen, as they were at an earlier commit; None: all.
+    end_arrival: only elements with arrivals below are seen, as they were at an earlier commit; None: all.  pinned: the
+    files are these, whatever has been committed since; None: those of the last snapshot.
     """
 
     folder: str
     metadata: Metadata
     end_arrival: int | None = None
+    pinned: tuple[ArchiveFile, ...] | None = None
+
+    def pin(self) -> Archive:
+        """The archive with the files that it has now: whoever reads them later gets these elements, or an error."""
+        return replace(self, pinned=in_time_order(self._seen_files()))
 
     def as_of(self, when: AsOf | None) -> Archive:
         """The archive as it was behind a commit, less what retention has removed since. Error where the log does not
@@ -239,17 +245,19 @@ class Archive:
 
     def files(self, from_: int | None = None, to: int | None = None) -> list[ArchiveFile]:
         """The files that may hold elements with from_ <= ts <= to, ordered by first ts, then first arrival: those of
-        the last snapshot.
+        the last snapshot, or of the one that was pinned.
         """
         found = [
             file
             for file in self._seen_files()
             if (to is None or file.first_ts <= to) and (from_ is None or file.last_ts >= from_)
         ]
-        return sorted(found, key=lambda f: (f.first_ts, f.first_arrival, f.path))
+        return list(in_time_order(found))
 
     def _seen_files(self) -> list[ArchiveFile]:
         """All files, with the ranges of what is seen of them."""
+        if self.pinned is not None:
+            return list(self.pinned)
         if self.end_arrival is None:
             return self._all_files()
         from minidsms.archive.files import ranges_below
@@ -386,6 +394,11 @@ def footer_ranges(path: str) -> ArchiveFile:
         ranges += [min((s.min for s in groups), default=0), max((s.max for s in groups), default=-1)]
     first_ts, last_ts, first_arrival, last_arrival = ranges
     return ArchiveFile(path, first_ts, last_ts, first_arrival, last_arrival)
+
+
+def in_time_order(files: Iterable[ArchiveFile]) -> tuple[ArchiveFile, ...]:
+    """Files by first ts, then first arrival."""
+    return tuple(sorted(files, key=lambda f: (f.first_ts, f.first_arrival, f.path)))
 
 
 def file_name(first_ts: int, last_ts: int, first_arrival: int, last_arrival: int) -> str:

@@ -44,7 +44,7 @@ def verify(archive: Archive, progress: Callable[[float], None] | None = None) ->
 def _of_file(archive: Archive, file: ArchiveFile) -> Iterator[str]:
     metadata = archive.metadata
     try:
-        physical_schema(file.path, metadata)
+        physical_schema(archive, file.path)
     except Error as error:
         yield str(error).removeprefix(f"{file.path}: ")
         return

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 def offload(options: argparse.Namespace) -> int:
     """Carry the command out. Raises Error."""
     from minidsms.spark.progress import described, watched
+    from minidsms.spark.reading import reading
     from minidsms.spark.running import measured, prepare
     from minidsms.spark.session import session
 
@@ -42,6 +43,7 @@ def offload(options: argparse.Namespace) -> int:
     until = None if options.until is None else read_instant(options.until, unit)
     with (
         _query_errors(),
+        reading(ready.archives),
         progress_bar(not options.quiet, "answering") as tell,
         described(ready.spark, f"offload to {options.output or 'the screen'}"),
         watched(ready.spark, tell),

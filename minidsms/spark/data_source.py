@@ -24,7 +24,7 @@ from minidsms.spark import archives
 from minidsms.spark.compiler import logical_plan
 from minidsms.spark.frames import SIGN, TS, names
 from minidsms.spark.in_tasks import Setting
-from minidsms.spark.own_slices import WHOLE, Part, answers, parts_of
+from minidsms.spark.own_slices import WHOLE, Part, answers, parts_of, pasts
 from minidsms.spark.partitioning import lookback_of
 from minidsms.spark.places import shared
 from minidsms.spark.plan import setting_of
@@ -142,13 +142,14 @@ class _QueryReader(DataSourceReader):
         schema = query.node.schema
         by_name = {archive.metadata.name.lower(): archive for archive in found}
         self._setting: Setting = setting_of(query, catalog)
-        self._archives = tuple(by_name[name.lower()] for name, _, _ in self._setting.inputs)
+        pinned = [by_name[name.lower()].pin() for name, _, _ in self._setting.inputs]
         root = logical_plan(query.node, cql)
         obstacle, lookback = lookback_of(root)
-        until, extent = _instant(to, catalog.tick_ns), Extent.of(self._archives, None, root)
+        until, extent = _instant(to, catalog.tick_ns), Extent.of(pinned, None, root)
         self._parts: Sequence[Part] = parts_of(extent, lookback, os.cpu_count() or 1, until)
         if obstacle is not None and self._parts:
             self._parts = [Part(self._parts[0].begin, self._parts[-1].end, WHOLE)]
+        self._inputs = pasts(self._setting, pinned, self._parts)
         self._types = schema.types
         self._names = [TS, SIGN, *schema.unique_names((TS, SIGN))]
         types = ["bigint", "tinyint", *(spark_type_of(stored_type(t)) for t in schema.types)]
@@ -161,7 +162,7 @@ class _QueryReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """An engine's answers in a slice."""
         columns = [(c, type_, stored_type(type_)) for c, type_ in zip(names(len(self._types)), self._types)]
-        for table in answers(self._setting, self._archives, self._parts, partition.value):
+        for table in answers(self._setting, self._inputs, self._parts, partition.value):
             arrays = [table[TS], table[SIGN], *(array_of_words(table[c], *types) for c, *types in columns)]
             yield from pa.table(arrays, names=self._names).to_batches()
 

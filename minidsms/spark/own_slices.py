@@ -4,7 +4,9 @@ A slice is replayed as `Connection.replay` would, with what the query does not n
 answers reach back; the first element of each stream goes before, because aggregates over all and sliding windows count
 from it (docs/semantics R3, S2). What is answered inside the slice is given back in Arrow.
 
-Invariant: where the query fails, a task fails and tells of the first failure of all, whichever slice it comes upon.
+Invariants: where the query fails, a task fails and tells of the first failure of all, whichever slice it comes upon.
+All tasks read the elements that the archives had when the query was planned; where retention has removed some since
+that a task needs, it fails.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from minidsms.archive.conditions import needed_by
 from minidsms.archive.demand import Demand, demand
 from minidsms.archive.files import read
 from minidsms.archive.format import Archive
+from minidsms.archive.lost_files import found_again
 from minidsms.archive.rates import keep_rate
 from minidsms.archive.replay import ReplayDriver
 from minidsms.archive.replay_source import ReplaySource, Span, local_tables
@@ -54,6 +57,26 @@ class Part:
     lookback: int
 
 
+@dataclass(frozen=True)
+class Past:
+    """What tasks read of an input. archive: pinned.  first: the stream's very first element as a source gives it, where
+    slices begin behind it.
+    """
+
+    archive: Archive
+    first: pa.RecordBatch | None
+
+
+def pasts(setting: Setting, archives: Sequence[Archive], parts: Sequence[Part]) -> tuple[Past, ...]:
+    """What the tasks of these parts read. archives: in the order of the setting's inputs."""
+    begins = max((part.begin - part.lookback for part in parts), default=-WHOLE)
+    found = []
+    for archive, (_, is_stream, schema) in zip(archives, setting.inputs):
+        pinned = archive if archive.pinned is not None else archive.pin()
+        found.append(Past(pinned, _first_element(pinned, schema, begins) if is_stream else None))
+    return tuple(found)
+
+
 def in_own_slices(
     world: World,
     setting: Setting,
@@ -65,20 +88,20 @@ def in_own_slices(
 
     kept_as: the way and the shape that what a row costs is remembered under.
     """
-    run = runner(setting, tuple(archives), tuple(parts), kept_as)
+    run = runner(setting, pasts(setting, archives, parts), tuple(parts), kept_as)
     numbers = world.spark.range(0, len(parts), 1, max(len(parts), 1))
     return numbers.mapInArrow(run, answer_ddl(setting)).select(TS, SIGN, *names(len(setting.columns)))
 
 
 def runner(
-    setting: Setting, archives: tuple[Archive, ...], parts: tuple[Part, ...], kept_as: tuple[str, str] | None = None
+    setting: Setting, inputs: tuple[Past, ...], parts: tuple[Part, ...], kept_as: tuple[str, str] | None = None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function a task applies to the numbers of its parts."""
 
     def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in numbers:
             for number in batch.column(0).to_pylist():
-                for table in answers(setting, archives, parts, number, kept_as):
+                for table in answers(setting, inputs, parts, number, kept_as):
                     yield from table.to_batches()
 
     return run
@@ -86,16 +109,16 @@ def runner(
 
 def answers(
     setting: Setting,
-    archives: Sequence[Archive],
+    inputs: Sequence[Past],
     parts: Sequence[Part],
     number: int,
     kept_as: tuple[str, str] | None = None,
 ) -> Iterator[pa.Table]:
     """The answers of one of the parts. RuntimeError, with the first failure of all, where the query fails in it."""
     try:
-        yield from answer_slice(setting, archives, parts[number], kept_as)
+        yield from answer_slice(setting, inputs, parts[number], kept_as)
     except QueryError as error:
-        first = first_failure(setting, archives, parts[0].begin, error)
+        first = first_failure(setting, inputs, parts[0].begin, error)
         raise RuntimeError(f"{FAILED_AT}{first.ts}: {first.reason}") from None
 
 
@@ -106,12 +129,12 @@ def parts_of(extent: Extent, lookback: int, tasks: int, until: int | None = None
     return [Part(begin, end, lookback) for begin, end in slices(extent, lookback, tasks, min(first, until + 1), until)]
 
 
-def first_failure(setting: Setting, archives: Sequence[Archive], begin: int, error: QueryError) -> QueryError:
+def first_failure(setting: Setting, inputs: Sequence[Past], begin: int, error: QueryError) -> QueryError:
     """The first failure of the query, given one of them; for this alone all that was before is replayed."""
     if error.ts is None:
         return error
     try:
-        for _ in answer_slice(setting, archives, Part(begin, error.ts, WHOLE)):
+        for _ in answer_slice(setting, inputs, Part(begin, error.ts, WHOLE)):
             pass
     except QueryError as first:
         return first
@@ -119,12 +142,15 @@ def first_failure(setting: Setting, archives: Sequence[Archive], begin: int, err
 
 
 def answer_slice(
-    setting: Setting, archives: Sequence[Archive], part: Part, kept_as: tuple[str, str] | None = None
+    setting: Setting, inputs: Sequence[Past], part: Part, kept_as: tuple[str, str] | None = None
 ) -> Iterator[pa.Table]:
-    """The engine's answers inside a part, a few blocks at a time. Raises QueryError behind those before a failure."""
+    """The engine's answers inside a part, a few blocks at a time. Raises QueryError behind those before a failure, and
+    Error where retention has removed since what it needs.
+    """
+    inputs = [replace(past, archive=found_again(past.archive)) for past in inputs]
     with engine_of(setting) as (db, query):
         began = time.process_time()
-        driver = ReplayDriver([_entry(db, query, a, i, part) for a, i in zip(archives, setting.inputs)])
+        driver = ReplayDriver([_entry(db, query, past, i, part) for past, i in zip(inputs, setting.inputs)])
         try:
             is_going_on = True
             while is_going_on:
@@ -134,13 +160,13 @@ def answer_slice(
                 while len(table := query.fetch_arrow()):
                     yield result_of(setting, _within(table, part))
             if kept_as is not None:
-                rows = sum(_rows(archive, part, query.logical) for archive in archives)
-                keep_rate(archives[0].folder, kept_as[1], kept_as[0], rows, time.process_time() - began)
+                rows = sum(_rows(past.archive, part, query.logical) for past in inputs)
+                keep_rate(inputs[0].archive.folder, kept_as[1], kept_as[0], rows, time.process_time() - began)
         except QueryError as error:
             # Before the part windows lack their oldest rows: without them a sum may fail that does not with them.
             if error.ts is None or error.ts >= part.begin or part.lookback >= WHOLE:
                 raise
-            yield from answer_slice(setting, archives, replace(part, lookback=WHOLE))
+            yield from answer_slice(setting, inputs, replace(part, lookback=WHOLE))
 
 
 def _rows(archive: Archive, part: Part, root: Node) -> int:
@@ -162,25 +188,26 @@ def _within(table: pa.Table, part: Part) -> pa.Table:
     return table if pc.all(inside).as_py() else table.filter(inside)
 
 
-def _entry(db: Connection, query: Query, archive: Archive, input_: tuple[str, bool, Schema], part: Part) -> Any:
+def _entry(db: Connection, query: Query, past: Past, input_: tuple[str, bool, Schema], part: Part) -> Any:
     """The source of one input, and the input."""
     name, is_stream, _ = input_
     target = db.stream_input(name)
     schema = target.schema
     if not is_stream:
         everything = Demand(frozenset(range(len(schema))), None)
-        return ReplaySource(archive, schema, Span(None, part.end, 0, 2**62), everything, local_tables), target
+        return ReplaySource(past.archive, schema, Span(None, part.end, 0, 2**62), everything, local_tables), target
     from_ = part.begin - part.lookback
     needed = demand([query.logical], name, len(schema))
-    return SliceSource(archive, schema, Span(from_, part.end, 0, 2**62), needed), target
+    return SliceSource(past, schema, Span(from_, part.end, 0, 2**62), needed), target
 
 
 class SliceSource(ReplaySource):
     """A span of a stream's archive, and before it the stream's first element, if the span does not reach back to it."""
 
-    def __init__(self, archive: Archive, schema: Schema, span: Span, needed: Demand) -> None:
-        super().__init__(archive, schema, span, needed, local_tables)
-        self._very_first = None if span.from_ is None else _first_element(archive, schema, span.from_)
+    def __init__(self, past: Past, schema: Schema, span: Span, needed: Demand) -> None:
+        super().__init__(past.archive, schema, span, needed, local_tables)
+        is_before = past.first is not None and span.from_ is not None and past.first[TS][0].as_py() < span.from_
+        self._very_first = past.first if is_before else None
 
     def read(self) -> Iterator[pa.RecordBatch]:
         """The first element, then the elements of the span."""
@@ -194,7 +221,12 @@ def _first_element(archive: Archive, schema: Schema, before: int) -> pa.RecordBa
     files = archive.files()
     if not files or files[0].first_ts >= before:
         return None
-    table = next(read(archive, None, files[0].first_ts)).slice(0, 1).combine_chunks()
+    table = next(read(archive, None, files[0].first_ts)).take([0])  # a slice would travel with all it is of
     by_name = {n.lower(): f for n, f in zip(archive.metadata.schema.names, archive.metadata.fields)}
-    columns = [table.column(by_name[name.lower()]).chunk(0) for name in schema.names]
+    columns = [_alone(table.column(by_name[name.lower()]).chunk(0)) for name in schema.names]
     return pa.RecordBatch.from_arrays([*columns, table.column(TS).chunk(0)], names=[*schema.names, TS])
+
+
+def _alone(values: pa.Array) -> pa.Array:
+    """Coded texts without those that are not among them."""
+    return values.dictionary_decode().dictionary_encode() if pa.types.is_dictionary(values.type) else values

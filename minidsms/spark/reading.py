@@ -6,8 +6,11 @@ Invariant: the driver holds two slices at most, the one that is being replayed a
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -17,6 +20,7 @@ from minidsms.archive.conditions import spark_condition
 from minidsms.archive.demand import Condition
 from minidsms.archive.files import GROUP_ROWS, overlapping, physical_schema, read_files
 from minidsms.archive.format import OWN_COLUMNS, Archive, ArchiveFile
+from minidsms.archive.lost_files import gone, lost
 from minidsms.archive.replay_source import Span
 from minidsms.archive.storage import is_address, storage_of
 from minidsms.cql.errors import Error
@@ -25,6 +29,9 @@ from minidsms.spark.workers import check_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+_NOT_THERE = re.compile("FILE_NOT_EXIST|PATH_NOT_FOUND|FileNotFoundException")
+_RAISED = re.compile(r"minidsms\.cql\.errors\.Error: (.*(?:\nhelp: .*)?)")
 
 SLICE_BYTES = 128 << 20
 """Bytes of the files of a slice, about."""
@@ -65,7 +72,8 @@ def spark_tables(
         if condition is not None:
             wanted &= spark_condition(condition, condition_fields)
         columns = [quoted(name) for name in (*OWN_COLUMNS, *fields)]
-        table: pa.Table = frame.filter(wanted).select(*columns).orderBy("_ts", "_arrival").toArrow()
+        with reading([replace(archive, pinned=tuple(files))]):
+            table: pa.Table = frame.filter(wanted).select(*columns).orderBy("_ts", "_arrival").toArrow()
         return table
 
     parts = list(file_slices(files))
@@ -77,6 +85,25 @@ def spark_tables(
             coming = pool.submit(fetch, parts[i + 1]) if i + 1 < len(parts) else None
             for start in range(0, len(table), GROUP_ROWS):
                 yield table.slice(start, GROUP_ROWS)
+
+
+@contextmanager
+def reading(archives: Sequence[Archive]) -> Iterator[None]:
+    """Spark reads pinned archives; an Error as the engine's where it does not find a file, or a task tells of one."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        text = str(error)
+        told = _RAISED.search(text)
+        if told is not None:
+            raise Error(told[1]) from None
+        lacking = [a for a in archives if gone(a)] if _NOT_THERE.search(text) else []
+        if lacking:
+            raise lost(lacking[0], [], text) from None
+        raise
 
 
 def data_frame(spark: SparkSession, archive: Archive, files: Sequence[ArchiveFile]) -> DataFrame:
@@ -91,7 +118,7 @@ def data_frame(spark: SparkSession, archive: Archive, files: Sequence[ArchiveFil
     now = metadata.arrow_schema
     by_schema: dict[pa.Schema, list[str]] = {}
     for file in files:
-        there = physical_schema(file.path, metadata) if metadata.has_widened else now
+        there = physical_schema(archive, file.path) if metadata.has_widened else now
         by_schema.setdefault(there, []).append(f"file://{os.path.abspath(file.path)}")
     frames = [_of_schema(spark, there, now, paths) for there, paths in by_schema.items()]
     frame = reduce(lambda a, b: a.unionAll(b), frames) if frames else spark.createDataFrame([], schema_ddl(now))
@@ -120,7 +147,8 @@ def _of_schema(spark: SparkSession, there: pa.Schema, now: pa.Schema, paths: Seq
     from pyspark.sql import functions
 
     missing = pa.schema([f for f in now if f.name not in there.names])
-    frame = spark.read.schema(schema_ddl(pa.unify_schemas([there, missing]))).parquet(*paths)
+    reader = spark.read.option("ignoreMissingFiles", False).schema(schema_ddl(pa.unify_schemas([there, missing])))
+    frame = reader.parquet(*paths)
     if there == now:
         return frame
     return frame.select(*[functions.col(quoted(f.name)).cast(spark_type_of(f.type)).alias(f.name) for f in now])

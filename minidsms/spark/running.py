@@ -26,6 +26,7 @@ from minidsms.spark.offload import with_times
 from minidsms.spark.partitioning import Alone, BySlices
 from minidsms.spark.places import shared
 from minidsms.spark.plan import Choice, carry_out, carry_out_by_slices, choose
+from minidsms.spark.reading import reading
 from minidsms.spark.session import is_remote, prepared, session, tasks_of
 from minidsms.spark.slicing import Extent
 from minidsms.spark.workers import check_workers
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Offloaded:
-    """A query that is ready to run on Spark. archives: of everything it reads, streams first."""
+    """A query that is ready to run on Spark. archives: of everything it reads, pinned, streams first."""
 
     spark: SparkSession
     choice: Choice
@@ -51,7 +52,8 @@ class Offloaded:
         self, at: Sequence[int] | None = None, until: int | None = None, slices: int = 256, times: bool = False
     ) -> DataFrame:
         """See `minidsms.spark.run`."""
-        frame = self._frame(at, until, slices)
+        with reading(self.archives):
+            frame = self._frame(at, until, slices)
         return with_times(frame, self.query.node.schema, self.catalog.tick_ns) if times else frame
 
     def _frame(
@@ -209,7 +211,7 @@ def _ready(
     system = next((n for n in query.streams if catalog.streams[n.lower()].is_system), None)
     if system is not None:
         raise Error(f"{system} is written by the engine as it runs; it has no archive")
-    found = tuple(archive_of(name) for name in (*query.streams, *query.relations))
+    found = tuple(archive_of(name).pin() for name in (*query.streams, *query.relations))
     for archive in found:
         shared(archive.folder)
     spark = prepared(spark or session())

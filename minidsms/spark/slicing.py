@@ -15,6 +15,7 @@ import numpy as np
 
 from minidsms.archive.conditions import needed_by
 from minidsms.archive.format import Archive, ArchiveFile
+from minidsms.archive.lost_files import telling_lost
 from minidsms.archive.storage import storage_of
 from minidsms.cql.bound import Node
 
@@ -46,7 +47,8 @@ class Extent:
         for archive in archives:
             files = archive.files(None, until)
             read = [f.path for f in (files if root is None else needed_by(archive, root, until))]
-            known = dict(zip(read, storage_of(archive.folder).sizes(read)))
+            with telling_lost(archive, read):
+                known = dict(zip(read, storage_of(archive.folder).sizes(read)))
             sizes = [known.get(f.path, 0) for f in files]
             found[archive.metadata.kind] += zip(files, sizes)
         return cls(tuple(found["stream"]), tuple(found["relation"]))

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,7 +15,7 @@ import minidsms
 from minidsms import Connection, CqlError, Error
 from minidsms.shell.main import main
 from minidsms.spark import explain, run
-from minidsms.spark.running import prepare
+from minidsms.spark.running import Offloaded, prepare
 from minidsms.testing.compare import netted
 
 if TYPE_CHECKING:
@@ -233,3 +233,31 @@ def test_archives_that_have_grown_are_read_and_as_they_were(spark: SparkSession,
     if by == "engines":
         before = run(query, str(tmp_path), by=by, as_of=1).collect()
         assert sorted(tuple(row) for row in before) == [(8, 1, 1, float(2**53), None), (9, 1, 2, 7.0, None)]
+
+
+@pytest.mark.parametrize("by", ["frames", "replay"])
+def test_what_retention_takes_between_planning_and_tasks_is_an_error(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], by: str
+) -> None:
+    with minidsms.connect() as db:
+        db.execute(f"CREATE STREAM S (v INTEGER) ARCHIVE '{tmp_path}'")
+        for day in range(4):
+            db.push("S", [(day,)], ts=day * 86_400_000)
+    planned = Offloaded.frame
+
+    def then_expired(ready: Offloaded, *args: Any, **options: Any) -> DataFrame:
+        found = planned(ready, *args, **options)
+        assert main(["archive", "expire", str(tmp_path), "--keep", "1 DAY"]) == 0
+        return found
+
+    monkeypatch.setattr(Offloaded, "frame", then_expired)
+    spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
+    try:
+        assert main(["offload", "SELECT COUNT(*) AS n FROM S [RANGE 1 DAY]", str(tmp_path), "--by", by]) == 1
+    finally:
+        spark.conf.unset("spark.sql.files.ignoreMissingFiles")
+    told = capsys.readouterr().err
+    reason = (
+        f"retention has removed elements that are to be read from the archive '{tmp_path}/S', up to instant 86400000"
+    )
+    assert reason in told and "help: run it again" in told

@@ -12,6 +12,7 @@ from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
 
 import minidsms
+from minidsms.archive.compacting import compact
 from minidsms.archive.format import find
 from minidsms.archive.verifying import verify
 from minidsms.cql.errors import Error
@@ -21,6 +22,7 @@ from tests.archive.reading import elements, rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 QUERIES = [
     "SELECT k, COUNT(*) AS n FROM S [RANGE 3] GROUP BY k",
@@ -68,6 +70,27 @@ def test_changes_are_those_of_the_live_engine(data: Path, query: str) -> None:
         expected = Counter((c.ts, c.sign, *c.row) for c in q.fetch())
     assert Counter(_read(path=data, query=query)) == expected
     assert Counter(_read(path=data, query=query, to=7)) == Counter({c: n for c, n in expected.items() if c[0] <= 7})
+
+
+def test_what_is_removed_while_spark_reads_is_an_error(data: Path) -> None:
+    rows = ArchiveSource({"path": str(data), "name": "S"}).reader(None)  # type: ignore[arg-type]
+    changes = ArchiveSource({"path": str(data), "query": QUERIES[1]}).reader(None)  # type: ignore[arg-type]
+    (part,), (whole,) = rows.partitions(), changes.partitions()
+
+    def read(reader: DataSourceReader, part: InputPartition) -> list[pa.RecordBatch]:
+        return list(reader.read(part))
+
+    before = read(changes, whole)
+    compact(find(str(data), "S"))
+    assert read(changes, whole) == before
+    with pytest.raises(Error, match=r"compaction has merged files that .*/S'\nhelp: run it again"):
+        read(rows, part)
+    with minidsms.connect(archive_retention="1 SECOND") as db:
+        db.execute(f"CREATE STREAM S (k INTEGER, v FLOAT, t TEXT) ARCHIVE '{data}'")
+        db.push("S", [(1, 1.0, "x")], ts=10**9)
+    for reader, each in ((rows, part), (changes, whole)):
+        with pytest.raises(Error, match=r"retention has removed elements .*/S', up to instant 19"):
+            read(reader, each)
 
 
 @pytest.mark.long
