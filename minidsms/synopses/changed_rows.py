@@ -21,7 +21,10 @@ _WORTH_A_BLOCK = BLOCK_WORDS // 8
 """Words of rows from which on they stand in blocks: whoever keeps some rows of a block keeps all of it."""
 _FEW = 32
 """Rows that are not copied, at most: who keeps them takes them out of the room."""
-_LEAST_ROOM = 8 * _FEW
+_SPARE = 8 * _FEW
+"""Rows for which a room has place beside those of a slice: many slices of few rows are to fill it, for making one takes
+longer than to copy them.
+"""
 _LEAST_KEPT = 32
 """Rows are copied out of a block if they are fewer than one part in so many of it."""
 _PATIENCE = 64
@@ -67,7 +70,7 @@ class ChangedRows:
             words, signs = block[: rows * width], block[rows * width :]
             self._words, self._sign = words.reshape(width, rows), signs.view(np.int8)[:rows]
         else:
-            rows = max(rows, _LEAST_ROOM)
+            rows += _SPARE
             self._words, self._sign = np.empty((width, rows), np.int64), np.empty(rows, np.int8)
         self._status: Int8Array = np.empty((width - 1, rows), np.int8)
         self.changed = Changed(self._words[0], self._sign, self._words[1:], self._status)

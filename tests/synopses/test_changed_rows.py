@@ -6,7 +6,7 @@ import pytest
 
 from minidsms.elements import Int64Array
 from minidsms.process.large_pages import BLOCK_WORDS
-from minidsms.synopses.changed_rows import _FEW, _LEAST_ROOM, ChangedRows
+from minidsms.synopses.changed_rows import _FEW, _SPARE, ChangedRows
 
 COLUMNS = 3
 WIDTH = 1 + COLUMNS
@@ -58,7 +58,12 @@ def test_block_is_given_up_when_slices_stay_small() -> None:
     assert written(out, LARGE, LARGE, 1).base is not None
     for _ in range(100):
         written(out, FEW, FEW, 2)
-    assert len(out.changed.ts) == out.fitting == _LEAST_ROOM
+    assert len(out.changed.ts) == out.fitting == FEW + _SPARE
+
+
+def test_many_slices_of_few_rows_share_a_room() -> None:
+    out = ChangedRows(COLUMNS)
+    assert blocks([written(out, FEW, 1, i) for i in range(FEW)]) == 1
 
 
 def test_few_rows_of_much_more_room_are_copied_out_of_it() -> None:
