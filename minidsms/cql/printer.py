@@ -206,8 +206,8 @@ def _from_item(item: syntax.FromItem, indent: str) -> str:
         case syntax.Unnest(list=listed, alias=alias, columns=columns, is_numbered=is_numbered):
             made = f"UNNEST({print_expression(listed, indent)}){' WITH ORDINALITY' * is_numbered}"
             return made + _window_and_alias(None, alias) + _name_list(columns)
-        case syntax.ParenthesisedRef(item=inner, window=window, alias=alias):
-            return f"({_from_item(inner, indent)}){_window_and_alias(window, alias)}"
+        case syntax.ParenthesisedRef(item=inner, window=window, alias=alias, columns=columns):
+            return f"({_from_item(inner, indent)})" + _window_and_alias(window, alias) + _name_list(columns)
         case syntax.Join(kind=kind, left=left, right=right, on=on, using=using):
             first, second = _from_item(left, indent), _from_item(right, indent)
             if isinstance(right, syntax.Join):

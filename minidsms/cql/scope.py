@@ -131,11 +131,12 @@ class Scope:
             joined._same[shift(a, by)] = shift(b, by)
         return joined
 
-    def renamed(self, alias: str) -> Scope:
-        """Everything `*` shows, as one table: `(A JOIN B ..) AS alias`."""
+    def renamed(self, alias: str, names: Sequence[str]) -> Scope:
+        """Everything `*` shows, as one table, whose columns have these names: `(A JOIN B ..) AS alias (..)`."""
         merged = tuple(m.column for m in self.merged if m.is_implied)
         implied = self.tables[0].implied if len(self.tables) == 1 else merged
-        return Scope([Table(alias, tuple(column for _, column in self.star()), implied=implied)])
+        columns = tuple(Column(name, column.expr) for name, (_, column) in zip(names, self.star(), strict=True))
+        return Scope([Table(alias, columns, implied=implied)])
 
     def implying(self, columns: Iterable[Column]) -> Scope:
         """The scope of one table that has these columns, too, where they are named."""

@@ -5,7 +5,7 @@ Invariant: what leaves here is a relation. A stream without a window got [RANGE 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -166,12 +166,19 @@ class SourceBinder:
     def _parenthesised(self, ref: syntax.ParenthesisedRef) -> Source:
         inner = self._item(ref.item)
         source = Source(inner.node, inner.scope, replace(ref, item=inner.tree, window=None))
+        if ref.columns:  # which the window names, too
+            source = self._called(source, ref)
         if ref.window is not None:
             source = self._windowed(source, ref.window)
-        if ref.alias is not None:
-            named = replace(source.node, name=ref.alias) if isinstance(source.node, bound.Window) else source.node
-            source = replace(source, node=named, scope=source.scope.renamed(ref.alias))
-        return source
+        return source if ref.alias is None or ref.columns else self._called(source, ref)
+
+    def _called(self, source: Source, ref: syntax.ParenthesisedRef) -> Source:
+        """The source under the alias and the column names of its parentheses."""
+        assert ref.alias is not None
+        own = [column.name for _, column in source.scope.star()]
+        names = names_of_columns(self.session, own, ref.columns, ref.span, "the table in parentheses")
+        node = replace(source.node, name=ref.alias) if isinstance(source.node, bound.Window) else source.node
+        return replace(source, node=node, scope=source.scope.renamed(ref.alias, names))
 
     # --------------------------------------------------------------------------------------------------- windows
 
@@ -507,10 +514,17 @@ def named_columns(session: Session, node: bound.Node, columns: tuple[str, ...], 
 
 def renamed(session: Session, schema: Schema, columns: tuple[str, ...], span: tuple[int, int], of: str) -> Schema:
     """A schema with the column names given behind an alias; those behind the last leave their own. of: whose it is."""
-    if len(columns) > len(schema):
-        reason = f"{counted(len(columns), 'column name')} for {counted(len(schema), 'column')}"
-        raise session.error(reason, span, "", f"{of} gives: {listing(schema.names)}")
-    return bound.named(schema, (*columns, *schema.names[len(columns) :])) if columns else schema
+    return bound.named(schema, names_of_columns(session, schema.names, columns, span, of)) if columns else schema
+
+
+def names_of_columns(
+    session: Session, own: Sequence[str], given: tuple[str, ...], span: tuple[int, int], of: str
+) -> tuple[str, ...]:
+    """The names given to the first columns, and those that the others have of their own."""
+    if len(given) > len(own):
+        reason = f"{counted(len(given), 'column name')} for {counted(len(own), 'column')}"
+        raise session.error(reason, span, "", f"{of} gives: {listing(own)}")
+    return *given, *own[len(given) :]
 
 
 def equate_conjuncts(scope: Scope, condition: syntax.Expr) -> None:

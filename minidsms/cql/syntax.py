@@ -394,11 +394,14 @@ class QueryRef(Syntax):
 
 @dataclass(frozen=True)
 class ParenthesisedRef(Syntax):
-    """(item) [window] [AS alias], with at least one of the two: `(CarStr [PARTITION BY cid ROWS 1]) AS LastRep`."""
+    """(item) [window] [AS alias [(columns)]], with at least one of the two: `(CarStr [PARTITION BY cid ROWS 1]) AS
+    LastRep`.
+    """
 
     item: FromItem
     window: Window | None = None
     alias: str | None = None
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -170,8 +170,9 @@ class TreeBuilder(ExpressionBuilder):
         from minidsms.cql.foreign_windows import window_here
 
         hint = foreign_hint(name)
-        if isinstance(args[0], syntax.Binary | syntax.Unary | syntax.Logical | syntax.InList | syntax.Between):
-            hint = f"a condition stands in WHERE: FROM {name} WHERE {self.text[args[0].span[0] : args[0].span[1]]}"
+        if all(map(_is_condition, args)):
+            conditions = (self.text[arg.span[0] : arg.span[1]] for arg in args)
+            hint = f"a condition stands in WHERE: FROM {name} WHERE {' AND '.join(conditions)}"
         if window := window_here(self.text, part_span(name)[0]):
             hint = f"the window stands behind the stream: {window}"
         elif not hint and all(isinstance(arg, syntax.Name) and arg.qualifier is None for arg in args):
@@ -183,14 +184,11 @@ class TreeBuilder(ExpressionBuilder):
     def parenthesised(self, parts: list[Part]) -> syntax.FromItem:
         item, window, alias, columns = parts[1], parts[3], parts[4], parts[5]
         span = span_of(parts)
-        if columns is not None:  # names of its own for the columns that a query of it has
+        if columns is not None:
             self._check_columns(alias, columns)
-            inner = item if window is None else syntax.ParenthesisedRef(item, window, span=span)
-            query = syntax.Select((syntax.SelectItem(syntax.Star(span=span), span=span),), (inner,), span=span)
-            return syntax.QueryRef(query, None, _text(alias), _names(columns), span=span)
         if window is None and alias is None:
             return dataclasses.replace(item, span=span)  # type: ignore[no-any-return]
-        return syntax.ParenthesisedRef(item, window, _text(alias), span=span)
+        return syntax.ParenthesisedRef(item, window, _text(alias), _names(columns), span=span)
 
     def parenthesised_alias_first(self, parts: list[Part]) -> syntax.FromItem:
         left, item, right, alias, columns, window = parts
@@ -810,6 +808,14 @@ class _Columns(syntax.Syntax):
 
 def _text(token: Token | None) -> str | None:
     return None if token is None else str(token)
+
+
+def _is_condition(expr: syntax.Expr) -> bool:
+    """Whether it is written as one."""
+    if isinstance(expr, syntax.Binary | syntax.Unary):
+        return expr.op in ("=", "<>", "<", "<=", ">", ">=", "not")
+    kinds = syntax.Logical | syntax.Between | syntax.Like | syntax.InList | syntax.IsNull | syntax.IsDistinctFrom
+    return isinstance(expr, kinds)
 
 
 def _names(columns: _Columns | None) -> tuple[str, ...]:

@@ -529,7 +529,7 @@ def _in_statements(place: Place) -> str:
     if place.statement == "UPDATE" and place.kind == "LPAR" and place.is_behind("SET"):
         return "each column has its value: SET a = 1, b = 2"
     if "FROM" in expected and not place.is_behind("FROM"):
-        if word in ("WHERE", "GROUP", "HAVING", "QUALIFY"):
+        if place.is_behind("SELECT") and word in ("WHERE", "GROUP", "HAVING", "QUALIFY"):
             return f"without FROM there is one row, and no {word}: SELECT x FROM (SELECT 1 AS x) AS one WHERE x > 0"
         if place.token is None:
             return "a query reads something: SELECT .. FROM a stream, relation or view; one row by itself is SELECT 1"
