@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -182,6 +183,21 @@ def test_what_is_put_out_in_parts_is_taken_by_the_last_operator_of_a_path(
     monkeypatch.setattr(Queue, "offer", lambda queue, batch: waited.append(len(batch)) or offer(queue, batch))
     assert told_of_many(PATHS[1][0], 40) == whole
     assert waited and len(passed) >= 3 and all(passed)
+
+
+@pytest.mark.parametrize("n", [1, 400])
+def test_what_goes_on_from_a_checkpoint_answers_before_the_last_operator_of_a_path(tmp_path: Path, n: int) -> None:
+    with minidsms.connect(tmp_path / "db") as db:
+        db.execute("CREATE STREAM S (k INTEGER, v INTEGER); CREATE QUERY q AS SELECT k, SUM(v) AS s FROM S GROUP BY k")
+        db.push("S", (1, 5), ts=1)
+        db.advance(1)
+        db.checkpoint()
+    with minidsms.connect(tmp_path / "db") as db:
+        db.push("S", [(k, 2) for k in range(1, n + 1)], ts=2)
+        db.advance(2)
+        changes = db.queries["q"].fetch()
+        assert sorted(c for c in changes if c.row.k == 1) == [(1, 1, (1, 5)), (2, -1, (1, 5)), (2, 1, (1, 7))]
+        assert len(changes) == n + 2
 
 
 def test_of_what_waits_a_slice_passes_and_an_instant_whole(passed: list[bool]) -> None:

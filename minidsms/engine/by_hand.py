@@ -92,10 +92,10 @@ class ByHand:
 
     def _last_takes(self) -> bool:
         """What waits stands before the last operator of a path, which takes it, if that is all of the slice; whether it
-        was.
+        was. The operator before it may have put out a part, or have left all in its own queue, until it has resumed.
         """
         before, last = self._operators[-2:]
-        if before.is_in_a_slice:
+        if before.has_work():
             return False
         while last.has_work():
             last.run(self.quantum)
