@@ -169,7 +169,7 @@ def test_small_buffers_and_parts_do_not_change_the_answer(monkeypatch: pytest.Mo
             expected = twin(items, graph, window, filters, columns_of(graph))
             for reduces in (False, True):
                 join = operator(graph, window, filters, reduces=reduces, collects_always=True)
-                join._buffers = k_mon_join._buffers(1, len(join.outputs_of))
+                join._buffers = answer.room_for(len(join.outputs_of) + 1, 1)
                 assert feed(join, items, (10, 20), room=1, until=max(expected, default=1)) == expected
 
 
