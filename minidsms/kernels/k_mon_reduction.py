@@ -274,8 +274,9 @@ def pack_in_place(rows: RowArrays, verdicts: Uint8s, begin: Int64s, forward: Int
             nodes = rows.windows.keys[y].nodes
             held = int64(0)
             for slot in range(low, high):
+                # What stands in no bucket may seem to follow itself, or what comes behind it.
                 older = older_slot(cells, nodes + slot * stride, slot)
-                older = int64(forward[older]) if older >= low else int64(-1)
+                older = int64(forward[older]) if low <= older < slot else int64(-1)
                 if verdicts[begin[i] + slot] == KEPT:
                     set_link(cells, nodes + slot * stride, held - older)
                     forward[slot] = held
