@@ -129,7 +129,8 @@ class KMonRows:
                 self.sides["cluster"][s] = at
                 at += 1
         joined = [pair[s % 2] for s, edge in own for pair in edge.columns]
-        columns = tuple(dict.fromkeys([*joined, *needed]))
+        # Those of joins have no NULLs: beside many others their bits lie beyond the word.
+        columns = tuple(dict.fromkeys([*needed, *joined]))
         figures.words_at = at
         for c in columns:
             if c not in places:
