@@ -14,7 +14,7 @@ import pytest
 from minidsms.elements import Schema, Type
 from minidsms.joins import answer
 from minidsms.joins.directed_graph import Edge
-from minidsms.kernels.k_mon_rows import RANGE, ROWS, UNBOUNDED
+from minidsms.kernels.k_mon_join import RANGE, ROWS, UNBOUNDED
 from minidsms.operators import k_mon_join
 from minidsms.operators.k_mon.contracts import Source
 from minidsms.operators.k_mon_join import KMonJoin, KMonSpec, Surroundings
@@ -169,7 +169,7 @@ def test_small_buffers_and_parts_do_not_change_the_answer(monkeypatch: pytest.Mo
             expected = twin(items, graph, window, filters, columns_of(graph))
             for reduces in (False, True):
                 join = operator(graph, window, filters, reduces=reduces, collects_always=True)
-                join._buffers = answer.room_for(len(join.outputs_of) + 1, 1)
+                join._buffers = k_mon_join._buffers(1, len(join.outputs_of))
                 assert feed(join, items, (10, 20), room=1, until=max(expected, default=1)) == expected
 
 
@@ -202,15 +202,3 @@ def test_rows_that_wrong_constraints_let_go_are_found_again(
             join.reduction.forced = random.Random(seed)
             assert feed(join, items, cuts, until=max(expected, default=1)) == expected, (seed, cuts)
             join.close()
-
-
-def test_nulls_are_shown_in_as_many_columns_as_an_answer_may_have() -> None:
-    wide = Schema.of(*((f"c{i}", Type.INTEGER) for i in range(65)))
-    columns = [(0, c) for c in range(3, 65)]
-    spec = KMonSpec(
-        (Edge(0, 1, ((0, 0), (1, 1), (2, 2)), right_key=True),), [Window(UNBOUNDED)] * 2, columns,
-        Schema(tuple(wide[c] for _, c in columns)),
-    )  # fmt: skip
-    row = (*range(61), None, None, None, None)
-    answer_ = feed(KMonJoin([queue(wide), queue(wide)], spec), [[(2, 1, row)], [(1, 1, row)]])
-    assert answer_ == {2: Counter({row[3:]: 1})}
