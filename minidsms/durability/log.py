@@ -130,9 +130,7 @@ class Log:
     def sync(self) -> None:
         """Return when all that has been appended is on disk. One sync serves all who wait for it."""
         wanted = self.next
-        self.check()
-        if self._lock is not None:
-            self._lock.check()
+        self.check(at_once=True)
         if self._synced >= wanted:
             return
         with self._syncing:
@@ -152,12 +150,14 @@ class Log:
         """What is awaited is known to be on disk."""
         return self._synced >= self._wanted
 
-    def check(self) -> None:
-        """Error where a sync has failed, or the folder is another connection's."""
+    def check(self, at_once: bool = False) -> None:
+        """Error where a sync has failed, or the folder is another connection's. at_once: though that was looked at a
+        moment ago.
+        """
         if self._failure is not None:
             self._raise()
         if self._lock is not None:
-            self._lock.look()
+            (self._lock.check if at_once else self._lock.look)()
 
     def _raise(self) -> NoReturn:
         assert self._failure is not None

@@ -204,8 +204,8 @@ class KMonJoin(Operator):
         try:
             yield from self._process(batches, until)
         except OSError as error:
-            reason = error.strerror or str(error)
-            self.fail(self._closed + 1, f"what is out of memory of {', '.join(self.names)} cannot be read: {reason}")
+            reason, names = error.strerror or str(error), ", ".join(self.names)
+            self.fail(self._closed + 1, f"what is out of memory of {names} cannot be read or written: {reason}")
 
     def _process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         for part, last in _parts(batches):
@@ -345,7 +345,7 @@ class KMonJoin(Operator):
         places = []
         for i, c in self.outputs_of:
             mask_at = int(self.rows.figures["mask_at"][i])
-            places.append((i, self.rows.places[i][c], mask_at, self.rows.columns[i].index(c)))
+            places.append((i, self.rows.places[i][c], mask_at, self.rows.bits[i][c]))
         return np.array(places, np.int64).reshape(-1, 4)
 
     def _output(self, found: int) -> Batch:

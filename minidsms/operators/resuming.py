@@ -77,8 +77,9 @@ class Resuming(Operator):
         self.acts_on_time = True  # where no element comes until then, its rows are to pass all the same
         self.counters.elements_in += 1  # it is no new operator's state
         if self.knows_rows:
-            self._resumed, self._resumed_at = self.present(), self.shows_at(until)
-            self._resumed.ts = np.full(len(self._resumed), self._resumed_at, np.int64)
+            rows, self._resumed_at = self.present(), self.shows_at(until)
+            ts = np.full(len(rows), self._resumed_at, np.int64)
+            self._resumed = Batch(ts, rows.sign, rows.columns, rows.seq)
 
     def shows_at(self, until: int) -> int:
         """The latest instant up to one at which its rows may have changed."""

@@ -66,6 +66,9 @@ class KMonRows:
         self.sides = rows_of(Side, 2 * len(edges))
         self.sides["cluster"] = self.sides["previous"] = -1
         self.columns: list[tuple[int, ...]] = []
+        self.bits: list[dict[int, int]] = []
+        """Of each stream, which bit of the mask of NULLs is a column's. Those only joined by come last: they have none.
+        """
         """Of each stream: the columns kept, in the order of their words."""
         self.places: list[dict[int, int]] = []
         """Of each stream: the word of each column kept."""
@@ -83,6 +86,7 @@ class KMonRows:
             joined = [pair[s % 2] for s, edge in own for pair in edge.columns]
             columns = tuple(dict.fromkeys([*joined, *needed[i]]))
             self.columns.append(columns)
+            self.bits.append({c: k for k, c in enumerate(dict.fromkeys([*needed[i], *joined]))})
             self.places.append({c: at + k for k, c in enumerate(columns)})
             figures.words_at = at
             for s, edge in own:
@@ -163,7 +167,7 @@ class KMonRows:
         mask_at = int(self.figures["mask_at"][i])
         valid = None
         if mask_at >= 0:
-            valid = (rows[:, mask_at] >> self.columns[i].index(c)) & 1 == 0
+            valid = (rows[:, mask_at] >> self.bits[i][c]) & 1 == 0
         return Column.from_words(rows[:, self.places[i][c]].copy(), valid, self.schemas[i][c].type)
 
     def live_codes(self) -> Iterable[Int64Array]:
@@ -185,7 +189,7 @@ class KMonRows:
         """
         n = len(ts)
         assert n <= self.room(i), "rows would be written over those of another stream"
-        nulls = [(k, c.valid) for k, c in enumerate(columns) if c.valid is not None]
+        nulls = [(self.bits[i][c], v.valid) for c, v in zip(self.columns[i], columns) if v.valid is not None]
         first = int(self.figures["end"][i])
         rows = self.view(i, first, first + n)
         rows[:] = -1

@@ -113,7 +113,7 @@ def test_an_error_of_reading_fails_the_query_alone(monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(k_mon_spill_files.SpillFile, "words", property(is_full))
         db.push("F", (7, -7), ts=50_000)
         db.advance(50_000)
-        with pytest.raises(minidsms.QueryError, match="out of memory of P, F cannot be read: No space"):
+        with pytest.raises(minidsms.QueryError, match="out of memory of P, F cannot be read or written: No space"):
             while q.fetch():
                 pass
         assert len(other.fetch()) > 0

@@ -202,3 +202,15 @@ def test_rows_that_wrong_constraints_let_go_are_found_again(
             join.reduction.forced = random.Random(seed)
             assert feed(join, items, cuts, until=max(expected, default=1)) == expected, (seed, cuts)
             join.close()
+
+
+def test_nulls_are_shown_in_as_many_columns_as_an_answer_may_have() -> None:
+    wide = Schema.of(*((f"c{i}", Type.INTEGER) for i in range(65)))
+    columns = [(0, c) for c in range(3, 65)]
+    spec = KMonSpec(
+        (Edge(0, 1, ((0, 0), (1, 1), (2, 2)), right_key=True),), [Window(UNBOUNDED)] * 2, columns,
+        Schema(tuple(wide[c] for _, c in columns)),
+    )  # fmt: skip
+    row = (*range(61), None, None, None, None)
+    answer_ = feed(KMonJoin([queue(wide), queue(wide)], spec), [[(2, 1, row)], [(1, 1, row)]])
+    assert answer_ == {2: Counter({row[3:]: 1})}
