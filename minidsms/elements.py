@@ -188,7 +188,6 @@ class ColumnSource(Protocol):
 
     def gather(self, column: int, seq: Int64Array) -> Column:
         """The column's values of the elements with these sequence numbers."""
-        ...
 
 
 class RunSource(ColumnSource, Protocol):
@@ -196,7 +195,6 @@ class RunSource(ColumnSource, Protocol):
 
     def view(self, column: int, start: int, stop: int) -> Column:
         """The column's values of the elements [start, stop)."""
-        ...
 
 
 class Choice:

@@ -19,7 +19,6 @@ class KnowsContents(Protocol):
 
     def contents(self) -> Batch:
         """The rows that are put out at present, as insertions (ts of no meaning)."""
-        ...
 
 
 class PresentContents:

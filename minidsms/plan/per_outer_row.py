@@ -37,19 +37,15 @@ class Builder(Protocol):
 
     def build(self, node: Node) -> Node:
         """The plan of a bound node."""
-        ...
 
     def where(self, source: Node, parts: list[Expr]) -> Node:
         """The source's rows for which every part is TRUE; parts may hold subqueries."""
-        ...
 
     def looked_up(self, source: Node, exprs: tuple[Expr, ...]) -> tuple[Node, tuple[Expr, ...]]:
         """The source widened by what the subqueries in exprs need, and the expressions over it."""
-        ...
 
     def first_arrival(self, events: tuple[Node, ...]) -> Node:
         """A relation of no columns that gains its row at the first arrival (R3)."""
-        ...
 
 
 def for_each_outer_row(builder: Builder, source: Node, query: Node, text: str) -> tuple[Node, list[tuple[Expr, int]]]:

@@ -23,7 +23,6 @@ class Waiting(Protocol):
 
     def first_ts(self) -> int | None:
         """Since when its oldest element waits, or None."""
-        ...
 
 
 class Measured(Protocol):
@@ -45,40 +44,32 @@ class Schedulable(Protocol):
     @property
     def inputs(self) -> Sequence[Waiting]:
         """One queue per input."""
-        ...
 
     @property
     def outputs(self) -> Sequence[Waiting]:
         """One queue per consumer."""
-        ...
 
     @property
     def counters(self) -> Measured:
         """Its cost and selectivity, as totals."""
-        ...
 
     @property
     def progress(self) -> int:
         """The instant up to which it has processed everything."""
-        ...
 
     def has_work(self) -> bool:
         """Something is begun or waits."""
-        ...
 
     def take_turn(self, budget: int) -> int:
         """`run`, where there is work and room for what it yields: IDLE, DONE, LEFT or BLOCKED."""
-        ...
 
     def is_blocked(self) -> bool:
         """A reader has not made room."""
-        ...
 
     def run(self, budget: int) -> int:
         """Consume at most `budget` elements per input, and a sixteenth more (or one instant, if that alone is more);
         returns how many.
         """
-        ...
 
 
 class Scheduler(Protocol):
@@ -93,11 +84,9 @@ class Scheduler(Protocol):
 
     def run(self, operators: Sequence[Schedulable]) -> None:
         """Run the operators until none has work."""
-        ...
 
     def choose(self, operators: Sequence[Schedulable]) -> Schedulable | None:
         """The operator that is to run next; None when none is ready."""
-        ...
 
 
 def is_ready(operator: Schedulable) -> bool:

@@ -19,31 +19,24 @@ class Screen(Protocol):
     @property
     def width(self) -> int | None:
         """Columns that tables may take; None: as many as they need."""
-        ...
 
     def write(self, text: str) -> None:
         """Results, with their newlines, as they are."""
-        ...
 
     def raw(self, text: str) -> None:
         """Lines of data for other programs."""
-        ...
 
     def note(self, text: str) -> None:
         """A word to a person at the keyboard; nobody else needs it."""
-        ...
 
     def warn(self, text: str) -> None:
         """Something that may not be meant."""
-        ...
 
     def error(self, text: str) -> None:
         """What went wrong, beginning with "error: "."""
-        ...
 
     def flush(self) -> None:
         """Let everything be seen."""
-        ...
 
 
 def cut_to(line: str, width: int) -> str:

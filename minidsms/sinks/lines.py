@@ -36,15 +36,12 @@ class LineFormat(Protocol):
 
     def header(self) -> bytes:
         """What stands before the first row."""
-        ...
 
     def decode(self, batch: Batch) -> Any:
         """What `text` needs of the elements: nothing in it is a code of the dictionary, which moves on."""
-        ...
 
     def text(self, decoded: Any) -> bytes:
         """The elements, each ended by a newline. In any thread."""
-        ...
 
 
 def lines_of(format: LineFormat, batch: Batch) -> bytes:

@@ -26,19 +26,15 @@ class Sink(Protocol):
 
     def open(self, schema: Schema, codec: ResultCodec) -> None:
         """Get ready for elements of the schema. Raises Error where the place cannot be written."""
-        ...
 
     def write(self, batch: Batch) -> None:
         """Take the next elements."""
-        ...
 
     def close(self) -> None:
         """Publish what was written. Closing twice is no error."""
-        ...
 
     def discard(self) -> None:
         """Give up: the place is left as it was before `open`, where it is a file."""
-        ...
 
 
 def asked_of(sink: Sink | None) -> Asked:

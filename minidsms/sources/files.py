@@ -42,11 +42,9 @@ class Files(Protocol):
         """A file that can be read from anywhere, and its size; 0 where nobody knows. OSError or Error where there is
         none.
         """
-        ...
 
     def named(self, path: str) -> list[str] | None:
         """The files that a pattern or a folder names, in the order of their names; None where it is neither."""
-        ...
 
 
 class LocalFiles:

@@ -30,15 +30,12 @@ class Feeder(Protocol):
 
     def run(self, source: LiveLines) -> None:
         """Put blocks until there are no more, or the inbox is closed. An Error ends the source."""
-        ...
 
     def stop(self) -> None:
         """Wake `run` up, so that it returns; from another thread, and more than once."""
-        ...
 
     def close(self) -> None:
         """Let go of what is open: once `run` has returned, or where it is never called, then more than once."""
-        ...
 
 
 @runtime_checkable
@@ -47,11 +44,9 @@ class FeederGoesOn(Protocol):
 
     def position(self, rows: LineRows, block: Block) -> Any:
         """Where a block begins that has been taken, as JSON."""
-        ...
 
     def go_on(self, position: Any) -> str:
         """Before `run`: begin at a position; what is to be told of it, or "". Error where that cannot be."""
-        ...
 
 
 class LiveLines(BaseSource):

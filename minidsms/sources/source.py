@@ -54,15 +54,12 @@ class Source(Protocol):
     @property
     def bytes_read(self) -> int:
         """Bytes of the file consumed so far."""
-        ...
 
     def read(self) -> Iterator[Any]:
         """The rows as pyarrow.RecordBatch, in the file's order."""
-        ...
 
     def close(self) -> None:
         """Give up the file. Closing twice is no error."""
-        ...
 
 
 class BaseSource:
@@ -103,20 +100,16 @@ class LiveSource(Protocol):
 
     def start(self, bell: Callable[[], None]) -> None:
         """Begin to wait for rows; bell is rung from the thread when there is something to poll."""
-        ...
 
     def poll(self) -> Any:
         """A pyarrow.RecordBatch, a Heartbeat, or None where nothing waits. Error where the source has failed."""
-        ...
 
     @property
     def has_ended(self) -> bool:
         """Nothing more will come, and nothing waits."""
-        ...
 
     def close(self) -> None:
         """Stop the thread and give up what it reads. Closing twice is no error."""
-        ...
 
 
 @runtime_checkable
@@ -133,14 +126,12 @@ class GoesOn(Protocol):
     @property
     def position(self) -> Any:
         """Where the block begins."""
-        ...
 
     def go_on(self, position: Any) -> str:
         """Before anything is read: begin at a position; what is to be told of it, or "". Error where the source is not
         the same. With the position come `rows` and `bad`: how many of its block were pushed, and could not be read;
         and `held`, which gives the rows that a relation has.
         """
-        ...
 
 
 @dataclass(frozen=True)

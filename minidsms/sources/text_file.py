@@ -25,20 +25,16 @@ class Rows(Protocol):
     @property
     def is_settled(self) -> bool:
         """What `parse` gives depends on its block alone from now on."""
-        ...
 
     def parse(self, block: Block) -> tuple[Any, list[Reject]]:
         """(record batch, rows that cannot be read)."""
-        ...
 
     @property
     def learned(self) -> Any:
         """What the blocks so far have told of the columns, as JSON."""
-        ...
 
     def learn(self, learned: Any) -> None:
         """Go on with what another reader of the same rows has `learned`."""
-        ...
 
 
 class TextFile:

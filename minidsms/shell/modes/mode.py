@@ -64,23 +64,18 @@ class Mode(Protocol):
 
     def begin(self, codec: ResultCodec, earlier: list[Element], count: int) -> None:
         """The watch begins. earlier: the last of the `count` changes that came before it and nobody has watched."""
-        ...
 
     def take(self, batch: Batch, codec: ResultCodec) -> None:
         """The next elements of the answer; called under the engine's lock."""
-        ...
 
     def news(self) -> str:
         """Lines to print, of what came since the last call; "" where there are none."""
-        ...
 
     def picture(self, query: Query, height: int) -> list[str]:
         """At most `height` lines (at least 4) that stand in place of the last picture; [] where the mode has none."""
-        ...
 
     def summary(self, query: Query) -> str:
         """What is to be printed when everything has come and no picture was shown."""
-        ...
 
 
 def read_mode(words: list[Word]) -> ModeSpec:
