@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from experiments.bursty_plans import bursty_plan
 from minidsms.scheduler import SCHEDULERS
-from minidsms.testing.bursty_plans import bursty_plan
 from minidsms.web.scheduling import queued
 
 RESULTS = Path(__file__).parent / "results"

@@ -11,9 +11,9 @@ from minidsms.cql import bound
 from minidsms.cql.parser import parse_query
 from minidsms.testing.compare import bind_case, canonical
 from minidsms.testing.definition import relation_at
-from minidsms.testing.duckdb_oracle import DuckDbOracle
 from minidsms.testing.generators import Case, random_case
 from minidsms.testing.grammar import Options
+from tests.duckdb_oracle import DuckDbOracle
 from tests.seeds import seeds
 
 SQL_ONLY = Options(views=False, derived=False, portable=True, outputs=False, extreme=False, late=False)

@@ -12,10 +12,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from experiments.filter_ordering.known_filters import CorrelatedFilters
 from minidsms.elements import BoolArray
 from minidsms.expressions.routes import Order
 from minidsms.streamon.filter_ordering.optimal import MOST_FILTERS, best_order
-from minidsms.testing.pipelined_filters import CorrelatedFilters
 
 SHARE = 100
 """One tuple in so many is profiled: p = 0.01."""

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from experiments.filter_ordering.known_filters import CorrelatedFilters
 from experiments.filter_ordering.probing import SLOTS, BoolArray, Int64Array, fill
 from minidsms.expressions.routes import Order
 from minidsms.streamon.filter_ordering.optimal import best_order
-from minidsms.testing.pipelined_filters import CorrelatedFilters
 
 DOMAIN = 20_000
 

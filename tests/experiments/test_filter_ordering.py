@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from experiments.filter_ordering.known_filters import mean_cost
 from experiments.filter_ordering.measuring import Measured, Samples
 from experiments.filter_ordering.operator_runs import run
 from experiments.filter_ordering.report import PAGES, PARTS, table
 from experiments.filter_ordering.select import ALGORITHMS, OPTIMAL, Select
 from experiments.filter_ordering.workload import Workload
-from minidsms.testing.pipelined_filters import mean_cost
 
 SMALL = Workload((0.5,) * 4, 20_000, costs=(1, 3, 1, 3), seed=1)
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from experiments.scheduling_simulation import SimulatedOperator, pipeline
 from minidsms.scheduler.chains import chain_slopes
 from minidsms.scheduler.progress_chart import ProgressChart
 from minidsms.scheduler.statistics import Cost
 from minidsms.scheduler.wiring import Wiring
-from minidsms.testing.scheduling_simulation import SimulatedOperator, pipeline
 
 costs = st.lists(
     st.builds(Cost, st.one_of(st.just(1.0), st.floats(0.05, 3.0)), st.floats(1.0, 1000.0)),

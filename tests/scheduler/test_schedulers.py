@@ -8,11 +8,11 @@ from itertools import pairwise
 
 import pytest
 
+from experiments.bursty_plans import bursty_plan
+from experiments.scheduling_simulation import Arrival, Block, SimulatedOperator, Simulation, pipeline
 from minidsms.scheduler import SCHEDULERS, Chain, Fifo, Greedy
 from minidsms.scheduler.by_priority import ByPriority
 from minidsms.scheduler.statistics import Measurements
-from minidsms.testing.bursty_plans import bursty_plan
-from minidsms.testing.scheduling_simulation import Arrival, Block, SimulatedOperator, Simulation, pipeline
 from tests.seeds import seeds
 
 PLANS = 8

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
+from experiments.scheduling_simulation import Arrival, Simulation, mean_sizes, pipeline
 from minidsms.scheduler import SCHEDULERS
-from minidsms.testing.scheduling_simulation import Arrival, Simulation, mean_sizes, pipeline
 
 # One unit of time for a whole block at the first operator, and for what is left of it at the others.
 TWO_OPERATORS = [(0.2, 1.0), (0.0, 1 / 0.2)]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from experiments.filter_ordering.known_filters import arbitrary_drops, as_profiled, mean_cost
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.streamon.contracts import Float64Array, OrderingAlgorithm
 from minidsms.streamon.filter_ordering.a_greedy import AGreedy
@@ -17,7 +18,6 @@ from minidsms.streamon.filter_ordering.matrix_view import counted
 from minidsms.streamon.filter_ordering.optimal import Optimal, best_order
 from minidsms.streamon.filter_ordering.static import Static
 from minidsms.streamon.filter_ordering.sweep import Sweep
-from minidsms.testing.pipelined_filters import arbitrary_drops, as_profiled, mean_cost
 from tests.seeds import seeds
 
 ALGORITHMS = (AGreedy, Sweep, Independent, LocalSwaps, Static, Optimal)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from experiments.filter_ordering.known_filters import CorrelatedFilters, mean_cost
 from minidsms.elements import BoolArray
 from minidsms.streamon.contracts import OrderingAlgorithm
 from minidsms.streamon.filter_ordering.a_greedy import AGreedy
 from minidsms.streamon.filter_ordering.plan_logged import PlanLogged
 from minidsms.streamon.filter_ordering.sweep import Sweep
-from minidsms.testing.pipelined_filters import CorrelatedFilters, mean_cost
 
 COSTS = np.ones(4)
 MORNING = CorrelatedFilters((0.2, 0.9, 0.5, 0.8), group_size=1)

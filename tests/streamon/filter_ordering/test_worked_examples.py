@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from experiments.filter_ordering.known_filters import as_profiled, evaluated, mean_cost
 from minidsms.elements import BoolArray
 from minidsms.streamon.filter_ordering.a_greedy import AGreedy
 from minidsms.streamon.filter_ordering.independent import Independent
 from minidsms.streamon.filter_ordering.local_swaps import LocalSwaps
 from minidsms.streamon.filter_ordering.optimal import Optimal, best_order
-from minidsms.testing.pipelined_filters import as_profiled, evaluated, mean_cost
 
 TABLES = ({1, 2, 3, 4}, {1, 2, 3, 6, 7}, {1, 3, 5, 6, 7}, {1, 2, 7})
 """T1 to T4 of figure 4.2, as far as figure 4.3 gives them away; 3 and 6 are such that example 4.3.3 holds."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
 
+from experiments.scheduling_simulation import Arrival, SimulatedOperator, Simulation
 from minidsms.scheduler import Scheduler
-from minidsms.testing.scheduling_simulation import Arrival, SimulatedOperator, Simulation
 
 _BURSTS = 6
 _LOAD_IN_BURST = 2.5
