@@ -46,7 +46,6 @@ class Lock:
         self.release()
 
     def is_held(self) -> bool:
-        """See `Held`."""
         return self._handle is not None and is_at(self._path, self._handle)
 
     def release(self) -> None:

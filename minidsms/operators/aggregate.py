@@ -313,7 +313,7 @@ class Aggregate(Resuming):
     is_global: no GROUP BY; one row from the instant of `start`'s single element on (R3), rows or no rows, and none
     before; without a start queue, from the first element on.  input_fifo: deletions come in the order of insertions;
     groups_fifo: within each group they do.  input_append_only: there are none.  texts: the dictionary, for MIN and MAX
-    of TEXT and for user aggregates over TEXT.
+    of TEXT and for user aggregates over TEXT.  See `operators.forms.TwoForms`.
     """
 
     name = "Aggregate"
@@ -417,7 +417,6 @@ class Aggregate(Resuming):
         return Batch(words[0], sign, columns, None, is_own)
 
     def contents(self) -> Batch:
-        """The rows that are put out at present, as insertions (ts of no meaning)."""
         shown = self.groups.records.shown()
         table = self.groups.table
         columns = [] if table is None else table.columns(shown, self._key_schema)
@@ -428,22 +427,18 @@ class Aggregate(Resuming):
 
     @property
     def has_arrays(self) -> bool:
-        """As `operators.resuming.Resuming` says."""
         return not self.groups.objects
 
     # ------------------------------------------------------------------------------------------------------ forms
 
     @property
     def title(self) -> str:
-        """As `operators.forms.TwoForms` says."""
         return f"{self.name} {self._detail}"
 
     def fitting(self) -> Form | None:
-        """As `operators.forms.TwoForms` says."""
         return self._slices.form()
 
     def take_form(self, form: Form | None) -> None:
-        """As `operators.forms.TwoForms` says."""
         self.form = form
 
     # ------------------------------------------------------------------------------------------------- for others

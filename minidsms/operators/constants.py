@@ -57,7 +57,7 @@ class ByQuery(Protocol):
 
 
 class Constants(Operator):
-    """stream: whose rows come in.  family: the number of the queries' family."""
+    """See `ByQuery`. stream: whose rows come in.  family: the number of the queries' family."""
 
     name = "Constants"
     acts_on_time = False
@@ -84,7 +84,6 @@ class Constants(Operator):
         return self._screening.look_ups(f"Constants over {self._stream}", self.schema.names)
 
     def admit(self, constant: Constant) -> None:
-        """See `ByQuery`."""
         self._readers[constant.number] += 1
         if constant.number in self._constants:
             return
@@ -98,7 +97,6 @@ class Constants(Operator):
         self._seen_by_all = max(self._seen_by_all, constant.after[self._stream])
 
     def dismiss(self, number: int) -> None:
-        """See `ByQuery`."""
         self._readers[number] -= 1
         if not self._readers[number]:
             del self._readers[number]
@@ -106,7 +104,6 @@ class Constants(Operator):
             self._gone += 1
 
     def keep_only(self, number: int) -> None:
-        """See `ByQuery`."""
         constant, _ = self._constants[number]
         self._boxes, self._constants = Boxes(self.inputs[0].schema.types), {}
         self.admit(constant)
@@ -147,7 +144,6 @@ class Constants(Operator):
         return Batch(part.ts[rows], None, columns, is_own=True)
 
     def adaptations(self) -> tuple[Any, ...]:
-        """See `operators.adaptivity.Adaptive`."""
         return (self._sequence.adaptation,)
 
     def describe(self) -> Description:
@@ -159,6 +155,7 @@ class Constants(Operator):
 class Openings(Operator):
     """A row per query of NULLs and its number, at the first arrival in any of the streams that the query sees: what
     makes a group of a query that has no rows. streams: of the inputs.  number: the column of the number.
+    See `ByQuery`.
     """
 
     name = "Openings"
@@ -173,13 +170,11 @@ class Openings(Operator):
         self._opened: set[int] = set()
 
     def admit(self, constant: Constant) -> None:
-        """See `ByQuery`."""
         self._readers[constant.number] += 1
         if constant.number not in self._opened:
             self._awaited[constant.number] = constant
 
     def dismiss(self, number: int) -> None:
-        """See `ByQuery`."""
         self._readers[number] -= 1
         if not self._readers[number]:
             del self._readers[number]
@@ -187,7 +182,6 @@ class Openings(Operator):
             self._opened.discard(number)
 
     def keep_only(self, number: int) -> None:
-        """See `ByQuery`."""
         self._awaited = {n: c for n, c in self._awaited.items() if n == number}
         self._opened &= {number}
         self._readers.clear()

@@ -162,7 +162,6 @@ class CountingOperator(Resuming):
         return kernels.Side(ts, sign, self.rows.acquire(batch, ts, sign, side))
 
     def contents(self) -> Batch:
-        """The rows that are put out at present, as insertions (ts of no meaning)."""
         ids = np.repeat(np.arange(len(self.rows.counts)), self.rows.counts[:, 2])
         return Batch(np.zeros(len(ids), np.int64), None, self.rows.table.columns(ids, self.schema))
 

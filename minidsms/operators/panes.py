@@ -22,7 +22,9 @@ from minidsms.synopses.pane_groups import PaneGroups
 
 
 class Panes(Resuming):
-    """keys: columns of the input.  measures, slide, lag: see `PaneGroups`.  detail: for EXPLAIN."""
+    """keys: columns of the input.  measures, slide, lag: see `PaneGroups`.  detail: for EXPLAIN.
+    See `operators.forms.TwoForms`.
+    """
 
     name = "Panes"
     is_self_contained = True
@@ -48,15 +50,12 @@ class Panes(Resuming):
 
     @property
     def title(self) -> str:
-        """As `operators.forms.TwoForms` says."""
         return f"{self.name} {self._detail}"
 
     def fitting(self) -> Form | None:
-        """As `operators.forms.TwoForms` says."""
         return self.groups.form()
 
     def take_form(self, form: Form | None) -> None:
-        """As `operators.forms.TwoForms` says."""
         self.form = form
 
     def describe(self) -> Description:

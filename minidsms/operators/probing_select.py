@@ -119,7 +119,6 @@ class ProbingSelect(Operator):
             yield stream if kept is None else stream.take(kept)
 
     def adaptations(self) -> tuple[Any, ...]:
-        """See `operators.adaptivity.Adaptive`."""
         return self._condition.adaptations()
 
     def synopses(self) -> tuple[InstantCounts, ...]:

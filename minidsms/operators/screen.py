@@ -273,7 +273,6 @@ class Screen(Operator):
                 queue.progress = max(queue.progress, self.progress)
 
     def adaptations(self) -> tuple[Any, ...]:
-        """See `operators.adaptivity.Adaptive`."""
         return (self.sequence.adaptation,)
 
     def synopses(self) -> tuple[SharedAnswers, ...]:  # type: ignore[override]  # they wait for queries: no state of its own

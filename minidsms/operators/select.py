@@ -68,7 +68,6 @@ class Select(Operator):
         self.screen, self._looked_at = screen, box
 
     def adaptations(self) -> tuple[Any, ...]:
-        """See `operators.adaptivity.Adaptive`."""
         return self._condition.adaptations()
 
     def describe(self) -> Description:

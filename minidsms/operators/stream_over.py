@@ -179,7 +179,6 @@ class StreamOver(Resuming):
 
     @property
     def has_arrays(self) -> bool:
-        """As `operators.resuming.Resuming` says."""
         return not self.groups.objects
 
     def describe(self) -> Description:

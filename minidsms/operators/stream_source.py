@@ -97,11 +97,9 @@ class StreamSource(Operator):
         return self.store.head - self.reader.lo
 
     def ts_of_waiting(self, index: int) -> int:
-        """The instant of the index-th waiting element."""
         return self.store.ts_at(self.reader.lo + index)
 
     def allow(self, until: int) -> None:
-        """Elements with ts <= until may go."""
         if until > self._allowed:
             self._allowed = until
 

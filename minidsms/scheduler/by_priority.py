@@ -26,7 +26,9 @@ LITTLE = 4_096
 
 
 class ByPriority:
-    """quantum: elements per turn. A subclass says what the priorities are; unless it does all are equal (FIFO)."""
+    """quantum: elements per turn. A subclass says what the priorities are; unless it does all are equal (FIFO).
+    See `Scheduler`.
+    """
 
     name = "by priority"
     is_measuring = True
@@ -50,7 +52,6 @@ class ByPriority:
         return [0.0] * len(costs)
 
     def run(self, operators: Sequence[Schedulable]) -> None:
-        """Run the operators until none has work."""
         self._prepare(operators)
         agenda = Agenda(operators, self._wiring, self._key)
         while True:
@@ -67,7 +68,6 @@ class ByPriority:
                 return
 
     def choose(self, operators: Sequence[Schedulable]) -> Schedulable | None:
-        """The operator that is to run next; None when none is ready."""
         self._prepare(operators)
         self._look_again(operators)
         ready = [self._key(operator, i) for i, operator in enumerate(operators) if is_ready(operator)]

@@ -38,7 +38,6 @@ class Chain(ByPriority):
         return chain_slopes(wiring, costs)
 
     def run(self, operators: Sequence[Schedulable]) -> None:
-        """Run the operators until none has work."""
         if self.latency_bound is None:
             super().run(operators)
             return
@@ -51,7 +50,6 @@ class Chain(ByPriority):
                 return
 
     def choose(self, operators: Sequence[Schedulable]) -> Schedulable | None:
-        """The operator that is to run next; None when none is ready."""
         overdue = self._overdue(operators)
         return super().choose(operators) if overdue is None else overdue
 

@@ -22,7 +22,7 @@ from minidsms.sources.source import BATCH_ROWS, BaseSource, FileColumn, choose_c
 
 
 class ParquetSource(BaseSource):
-    """Rows of a Parquet file."""
+    """Rows of a Parquet file. See `GoesOn`."""
 
     def __init__(self, path: str, schema: Schema, relation: bool = False, files: Files = LOCAL) -> None:
         from pyarrow import parquet
@@ -52,7 +52,6 @@ class ParquetSource(BaseSource):
         return int(self.bytes_total * self._done)
 
     def go_on(self, position: Any) -> str:
-        """See `GoesOn`."""
         self._from = position["row"]
         there = self._file.metadata.num_rows
         if position["of"] != there:
@@ -127,7 +126,6 @@ class ArrowSource(BaseSource):
 
     @property
     def bytes_read(self) -> int:
-        """Bytes of the file consumed so far."""
         return self._opened.consumed()
 
     def close(self) -> None:

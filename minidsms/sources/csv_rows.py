@@ -50,7 +50,9 @@ CONVERSION = "convert the file, for example with iconv -f UTF-16 -t UTF-8"
 
 
 class CsvRows:
-    """Reads blocks of one file or connection. path: as errors name it.  rejected: where malformed rows go."""
+    """Reads blocks of one file or connection. path: as errors name it.  rejected: where malformed rows go.
+    See `text_file.Rows`.
+    """
 
     def __init__(
         self,
@@ -111,11 +113,9 @@ class CsvRows:
 
     @property
     def learned(self) -> Any:
-        """What the blocks so far have told of the columns, as JSON."""
         return dict(self._ticks)
 
     def learn(self, learned: Any) -> None:
-        """Go on with what another reader of the same rows has `learned`."""
         self._ticks = dict(learned or {})
 
     def parse(self, block: Block) -> tuple[Any, list[Reject]]:

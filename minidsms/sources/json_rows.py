@@ -45,7 +45,9 @@ def crashes_arrow(data: bytes) -> bool:
 
 
 class JsonRows:
-    """Reads blocks of one file or connection. path: as errors name it.  rejected: where malformed lines go."""
+    """Reads blocks of one file or connection. path: as errors name it.  rejected: where malformed lines go.
+    See `text_file.Rows`.
+    """
 
     def __init__(self, path: str, schema: Schema, rejected: RejectedRows, relation: bool = False) -> None:
         self.path = path
@@ -81,7 +83,6 @@ class JsonRows:
 
     @property
     def learned(self) -> Any:
-        """What the blocks so far have told of the columns, as JSON."""
         ticks = {name: 0 if are_ticks else "" for name, are_ticks in self._ticks.items()}
         return None if self._first is None else self._first | ticks
 

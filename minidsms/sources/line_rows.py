@@ -65,7 +65,6 @@ class LineRows:
 
     @property
     def learned(self) -> Any:
-        """What the blocks so far have told of the columns, as JSON."""
         return (self._json if self._csv is None else self._csv).learned
 
     def learn(self, learned: Any) -> None:

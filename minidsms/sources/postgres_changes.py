@@ -36,7 +36,7 @@ _NUMBER = re.compile(rb"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 class TableChanges:
     """Reads a table and its changes. slot: of the server, which keeps what comes for another process to go on with;
-    None: one of this connection alone.  poll_s: how often to ask.
+    None: one of this connection alone.  poll_s: how often to ask.  See `FeederGoesOn`.
     """
 
     def __init__(
@@ -94,7 +94,6 @@ class TableChanges:
             raise Error(f"{self._shown}: {name} does not say which rows were changed or deleted\nhelp: {mends}")
 
     def position(self, rows: LineRows, block: Block) -> Any:
-        """See `FeederGoesOn`."""
         if rows is self._known:
             return self._from
         if rows is self._first:

@@ -40,7 +40,7 @@ Rows = Counter[bytes]
 class TableFollower:
     """Reads a table and its changes. poll_s: how often to look.  stop_after_s: end when nothing changed for so long.
 
-    Error where the database, the table or a column is not there.
+    Error where the database, the table or a column is not there.  See `FeederGoesOn`.
     """
 
     def __init__(
@@ -56,7 +56,6 @@ class TableFollower:
         return DatabaseSource(self._path, self._kind, self._table, self._schema)
 
     def position(self, rows: LineRows, block: Block) -> Any:
-        """See `FeederGoesOn`."""
         return {"line": block.first_line}
 
     def go_on(self, position: Any) -> str:

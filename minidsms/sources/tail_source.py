@@ -41,7 +41,7 @@ class _Known:
 
 
 class Tail:
-    """Reads a growing file.
+    """Reads a growing file. See `FeederGoesOn`.
 
     from_end: leave out the lines that stand there already (but that of names).  poll_s: how often to look.
     stop_after_s: end when nothing was written for so long; None: never.
@@ -66,7 +66,6 @@ class Tail:
             raise cannot_read(path, error) from None
 
     def position(self, rows: LineRows, block: Block) -> Any:
-        """See `FeederGoesOn`."""
         known = self._known[rows]
         end = block.start + (0 if block.is_broken else len(block.data))
         beginning = known.beginning[:end]
@@ -80,7 +79,6 @@ class Tail:
         }
 
     def go_on(self, position: Any) -> str:
-        """See `FeederGoesOn`."""
         try:
             found = self._file_of(position)
         except OSError as error:

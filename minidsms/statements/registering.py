@@ -43,7 +43,7 @@ _CREATE = re.compile(r"\s*CREATE\s+QUERY\s+([A-Za-z_][A-Za-z_0-9]*)\s+AS\s+(SELE
 
 
 class Planned:
-    """A query that was planned when it was registered."""
+    """A query that was planned when it was registered. See `Definition`."""
 
     def __init__(self, db: Connection, query: Query, logical: LogicalPlan, family: FamilyPlan | None = None) -> None:
         self._db = db
@@ -53,21 +53,18 @@ class Planned:
 
     @property
     def query(self) -> Query:
-        """The query."""
         return self._query
 
     def plan(self) -> Plan:
-        """What EXPLAIN shows, without a network."""
         return Plan(self._query.expanded, self._logical, None)
 
     def network(self, leading: RunningOperators) -> Network:
-        """Its operators behind those that lead to the screen."""
         return network_of(self._db, self._query, self._root, leading)
 
 
 class Written:
     """A query of which only the text is kept. began: the greatest closed instant before it.  member: where it is one
-    of a family, which, and its number there.
+    of a family, which, and its number there.  See `Definition`.
     """
 
     __slots__ = ("_db", "_member", "_query", "began")
@@ -80,11 +77,9 @@ class Written:
 
     @property
     def query(self) -> Query:
-        """The query."""
         return self._query
 
     def plan(self) -> Plan:
-        """What EXPLAIN shows, without a network."""
         found = bind(parse_query(self._query.text), self._db.catalog, self._query.text)
         began = ""
         if self.began > MIN_INSTANT:
@@ -97,7 +92,6 @@ class Written:
         return None if self._member is None else self._member[0].plan(logical.root, self._member[1])
 
     def network(self, leading: RunningOperators) -> Network:
-        """Its operators behind those that lead to the screen."""
         logical = self.plan().logical
         family = self._family(logical)
         return network_of(self._db, self._query, logical.root if family is None else family.root, leading)

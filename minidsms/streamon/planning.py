@@ -39,7 +39,6 @@ class AdaptivePlans:
 
     @property
     def settings(self) -> SettingValues:
-        """Of the connection."""
         return self._streamon.settings
 
     @property

@@ -31,7 +31,7 @@ _MOST_UNMEASURED = 1000
 
 
 class SysDecisions:
-    """The publisher of SysDecisions."""
+    """The `Publisher` of SysDecisions."""
 
     name = "SysDecisions"
     schema = SCHEMA
@@ -48,7 +48,6 @@ class SysDecisions:
         self._unsubscribe = self._plan_log.subscribe(self._untold.append)
 
     def end(self) -> None:
-        """Nobody listens any more."""
         self._unsubscribe()
         self._untold.clear()
         self._unmeasured.clear()

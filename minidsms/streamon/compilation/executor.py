@@ -24,7 +24,6 @@ class FormExecutor:
 
     @property
     def plan(self) -> Form | None:
-        """What runs."""
         return self.operator.form
 
     def switch(self, plan: Form | None) -> None:

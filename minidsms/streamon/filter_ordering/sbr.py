@@ -22,12 +22,11 @@ UNKNOWN = 0.5
 
 
 class Sbr(Unprofiled):
-    """See `Unprofiled`: of each filter it keeps W, the share it passes of the tuples that reach it."""
+    """See `Unprofiled`, `DrawsOrders`: of each filter it keeps W, the share it passes of the tuples that reach it."""
 
     unknown: ClassVar[float] = UNKNOWN
 
     def draw(self) -> Order:
-        """See `DrawsOrders`."""
         order = sorted(range(self.n), key=self.weights.__getitem__)
         if self.rng.random() < EXPLORING:
             first = self.rng.randrange(self.n)

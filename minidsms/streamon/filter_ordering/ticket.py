@@ -17,12 +17,11 @@ MEMORY = 0.9
 
 
 class Ticket(Unprofiled):
-    """See `Unprofiled`: of each filter it keeps the tickets, one that cannot be lost among them."""
+    """See `Unprofiled` and `DrawsOrders`: of each filter it keeps the tickets, one that cannot be lost among them."""
 
     unknown: ClassVar[float] = 1.0
 
     def draw(self) -> Order:
-        """See `DrawsOrders`."""
         left = list(range(self.n))
         order: list[int] = []
         while left:
@@ -32,6 +31,5 @@ class Ticket(Unprofiled):
         return tuple(order)
 
     def count(self, order: Order, reached: Sequence[int]) -> None:
-        """See `DrawsOrders`."""
         for number, into, out in zip(order, reached, reached[1:]):
             self.weights[number] = max(1.0, MEMORY * self.weights[number] + into - out)

@@ -18,7 +18,7 @@ FIRST_WINDOW = 512
 
 
 class AdaptiveBits:
-    """`watch` counts the join's elements, and asks."""
+    """See `Adapting`. `watch` counts the join's elements, and asks."""
 
     has_choice = True
 
@@ -43,7 +43,6 @@ class AdaptiveBits:
         self.executor.switch(self.executor.first())
 
     def look(self, part: Sequence[Batch | None], instant: int) -> None:
-        """See `Adapting.look`."""
         self.due_at = self._watch.elements + REST
         for i, counted in enumerate(self._join.requests()):
             self._requests[i] += sum(counted.values())

@@ -31,7 +31,7 @@ GROWN = 1.25
 
 
 class AdaptiveIndex:
-    """`watch` counts the join's elements, and asks.  all_patterns: whatever they cost."""
+    """See `Adapting`. `watch` counts the join's elements, and asks.  all_patterns: whatever they cost."""
 
     def __init__(self, watch: JoinWatch, all_patterns: bool) -> None:
         join = watch.join
@@ -57,11 +57,9 @@ class AdaptiveIndex:
 
     @property
     def has_choice(self) -> bool:
-        """There is more than one plan."""
         return not self._all_patterns
 
     def look(self, part: Sequence[Batch | None], instant: int) -> None:
-        """See `Adapting.look`."""
         elements = self._watch.elements
         if self._all_patterns:
             if self.executor.plan != self.executor.able:
@@ -121,7 +119,6 @@ class AdaptiveIndex:
         return sum(map(len, self._windows))
 
     def notice(self, shares_have_shifted: bool, work_changed_by: float) -> None:
-        """See `Adapting.notice`."""
         self.adaptation.rest.wake()
         self.due_at = 0
 

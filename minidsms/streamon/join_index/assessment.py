@@ -97,7 +97,6 @@ class Csria(_Compact):
             del self.table[pattern]
 
     def frequencies(self) -> dict[Pattern, float]:
-        """See `Assessment.frequencies`."""
         least = (self._threshold - self._error) * self.seen
         return {
             pattern: count / self.seen for pattern, (count, before) in self.table.items() if count + before >= least
@@ -121,7 +120,6 @@ class Cdia(_Compact):
                     self._fold(self.table, pattern, segment - 1)
 
     def frequencies(self) -> dict[Pattern, float]:
-        """See `Assessment.frequencies`."""
         table = dict(self.table)
         least = self._threshold * self.seen
         for columns in range(_most_columns(table), 0, -1):

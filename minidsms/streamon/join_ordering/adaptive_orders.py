@@ -38,7 +38,7 @@ LEAST_SAVED = 0.01
 
 
 class AdaptiveOrders:
-    """`watch` counts the join's elements, and asks.  pipelines: of the same join.
+    """See `Adapting`. `watch` counts the join's elements, and asks.  pipelines: of the same join.
 
     filters: by input, the logical filters of the pipelines that have several legal orders.
     """
@@ -75,12 +75,10 @@ class AdaptiveOrders:
 
     @property
     def has_choice(self) -> bool:
-        """There is more than one plan."""
         graph = self._join.graph
         return graph.n > 2
 
     def look(self, part: Sequence[Batch | None], instant: int) -> None:
-        """See `Adapting.look`."""
         elements = self._watch.elements
         if self._can_adapt and self.adaptation.is_free and self._join.uses_orders:
             if self._model is not None:
@@ -102,7 +100,6 @@ class AdaptiveOrders:
         return self.adaptation.is_worth_it() and self.adaptation.is_promising(self.executor.spent()[0], BEGIN_NS)
 
     def notice(self, shares_have_shifted: bool, work_changed_by: float) -> None:
-        """See `Adapting.notice`."""
         if work_changed_by and self._model is not None:
             self._has_changed = True
             self.due_at = 0

@@ -37,7 +37,9 @@ LONGEST = 16
 
 
 class AdaptiveTrees:
-    """`watch` counts the join's elements, and asks.  binary: only XJoins are plans.  pipelines: of the same join."""
+    """`watch` counts the join's elements, and asks.  binary: only XJoins are plans.  pipelines: of the same join.
+    See `Adapting`.
+    """
 
     def __init__(self, watch: JoinWatch, binary: bool, pipelines: JoinPipelines) -> None:
         join = watch.join
@@ -66,11 +68,9 @@ class AdaptiveTrees:
 
     @property
     def has_choice(self) -> bool:
-        """There is more than one plan."""
         return self._join.graph.is_connected
 
     def look(self, part: Sequence[Batch | None], instant: int) -> None:
-        """See `Adapting.look`."""
         executor = self.executor
         before = executor.plan
         if self._can_adapt and self.adaptation.is_free and self._is_due():
@@ -82,7 +82,6 @@ class AdaptiveTrees:
         self.due_at = self._watch.elements + self.adaptation.rest.longer()
 
     def notice(self, shares_have_shifted: bool, work_changed_by: float) -> None:
-        """See `Adapting.notice`."""
         # Work changes by chance, too: after a look in vain it must have been usual for a while.
         works_else = work_changed_by > WORK.relative and 4 * sum(self.entered) >= self._interval
         if (shares_have_shifted or works_else) and self._can_adapt and self.executor.measures_time:

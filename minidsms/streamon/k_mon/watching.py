@@ -56,7 +56,7 @@ class _Watched:
 
 
 class Watching:
-    """The constraints of one join.
+    """The constraints of one join. See `Watches`.
 
     sources: of its inputs. What the join says of its sides are declared keys of their streams; whether others are keys
     is watched. Of the inputs that are relations, whose rows come and go, nothing is watched, and a declared key is one
@@ -131,7 +131,6 @@ class Watching:
         return [*self._keys.values(), *self._dependent]
 
     def keys(self, forced: Callable[[KConstraint], int | None] | None = None) -> list[bool]:
-        """See `Watches`."""
         self.tell()
         return [self._is_key(s, forced) for s in range(len(self._ends))]
 
@@ -144,7 +143,6 @@ class Watching:
         return each.monitor.k is not None if s in self._judged else self.declared[s]
 
     def take_keys(self, keys: Sequence[bool]) -> None:
-        """See `Watches`."""
         if self._known == list(keys):
             return
         before, self._known = self._dependent, list(keys)
@@ -214,12 +212,10 @@ class Watching:
                 self._monitors.watch(each.constraint, self._user)
 
     def close(self) -> None:
-        """See `Watches`."""
         for each in self.watched:
             self._monitors.leave(each.constraint, self._user)
 
     def observe(self, part: Sequence[Batch | None], firsts: Sequence[int], is_forced: bool = False) -> None:
-        """See `Watches`."""
         if is_forced and not self._are_marked_always:
             self.tell()
             self._are_marked_always = True
@@ -264,7 +260,6 @@ class Watching:
             self._left_out[i] = 0
 
     def tell(self) -> None:
-        """See `Watches`."""
         if any(map(len, self._journals)):
             self._show([journal.take() if len(journal) else None for journal in self._journals])
 
@@ -323,13 +318,11 @@ class Watching:
             journal.begin(shown or ())
 
     def room(self, figures: Rows[StreamFigures]) -> list[int]:
-        """See `Watches`."""
         during = [self._rates.during(record_in(StreamFigures, figures, i), i, i) for i in range(len(figures))]
         rows = [float(total) if many == inf else many for total, many in zip(figures["total"], during)]
         return [int(min(_MOST_ROOM, many / _ROOM_SHARE)) for many in rows]
 
     def wait_for_dead(self, side: int, figures: Rows[StreamFigures]) -> tuple[float, float]:
-        """See `Watches`."""
         parent, child = self._end(side)[0], self._end(side ^ 1)[0]
         if self._waits[side] == inf:
             return inf, 0.0
@@ -339,7 +332,6 @@ class Watching:
         )
 
     def refute(self, sides: Iterable[int]) -> None:
-        """See `Watches`."""
         closed = set(sides)
         if closed:
             self.tell()
@@ -349,7 +341,6 @@ class Watching:
             self._look()
 
     def refute_keys(self, sides: Iterable[int]) -> None:
-        """See `Watches`."""
         found = list(sides)
         if found:
             self.tell()
@@ -361,7 +352,6 @@ class Watching:
             self._look()
 
     def sides_closed_by(self, constraint: KConstraint) -> list[int]:
-        """See `Watches`."""
         return [each.side for each in self.watched if each.constraint == constraint]
 
     def _end(self, s: int) -> tuple[int, tuple[int, ...]]:
@@ -386,7 +376,6 @@ class Watching:
         return Arrivals(rows.numbers, rows.ts, values, valid, type_ in _ORDERED)
 
     def reckon(self, figures: Rows[StreamFigures], now: int) -> bool:
-        """See `Watches`."""
         totals = figures["total"]
         if not self._rates.learn(totals, now):
             return False
@@ -405,7 +394,6 @@ class Watching:
         return True
 
     def limits(self, counts: Int64Array, forced: Callable[[KConstraint], int | None] | None = None) -> Rows[Limit]:
-        """See `Watches`."""
         self.tell()
         limits = no_limits(len(self._edges))
         self._waits = [inf] * len(limits)

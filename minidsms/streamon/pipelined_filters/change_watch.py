@@ -41,7 +41,7 @@ ENOUGH = 4_096
 
 
 class ChangeWatch:
-    """algorithm: orders the filters, and may look for changes itself."""
+    """See `KnowsChanges`. algorithm: orders the filters, and may look for changes itself."""
 
     def __init__(self, options: OrderingOptions, executor: FilterExecutor, algorithm: OrderingAlgorithm) -> None:
         self._detection = options.detection
@@ -134,7 +134,6 @@ class ChangeWatch:
 
     @property
     def last_change(self) -> Change | None:
-        """See `KnowsChanges`."""
         return self._detecting.last_change if self._detecting is not None and self._untold else self._last
 
     @property

@@ -26,7 +26,9 @@ from minidsms.streamon.stream_monitor import StreaMon
 
 
 class Conjunction:
-    """The filters of one Select. operator: how the plan log names it.  attributes: of the tuples."""
+    """The filters of one Select. operator: how the plan log names it.  attributes: of the tuples.
+    See `operators.adaptivity.Condition`.
+    """
 
     def __init__(
         self, filters: Sequence[TupleFilter], operator: str, streamon: StreaMon, attributes: Attributes | None = None
@@ -39,9 +41,6 @@ class Conjunction:
         self._use_kernels = False
 
     def run(self, batch: Tuples) -> tuple[Int64Array | None, int | None]:
-        """(the rows that pass, ascending, None for all; the first row that counts as failed or None).  Rows behind a
-        failed one may be missing.
-        """
         n = len(batch.ts)
         if n == 1 and not self._pipelines[0].looks_ahead(1):
             # Nothing cuts one tuple, and no kernel is faster.
@@ -103,7 +102,6 @@ class Conjunction:
         return tuple(p.adaptation for p in self._pipelines if len(p.executor.filters) > 1)
 
     def describe(self) -> tuple[str, ...]:
-        """A line per filter, as they are evaluated now."""
         return tuple(line for pipeline in self._pipelines for line in pipeline.describe())
 
 

@@ -17,7 +17,7 @@ TICKETS = 1024
 
 
 class AdaptiveSequence:
-    """operator: how the plan log names the screen.  names: the producer's columns."""
+    """See `LookUps`. operator: how the plan log names the screen.  names: the producer's columns."""
 
     def __init__(self, screening: Screening, streamon: StreaMon, operator: str, names: tuple[str, ...]) -> None:
         self._screening = screening
@@ -38,7 +38,6 @@ class AdaptiveSequence:
         return self._profiler.window
 
     def take(self, level: Level | None) -> None:
-        """A level has become the first."""
         self._executor.take(level)
 
     def limit(self, rows: int) -> int:
@@ -47,7 +46,6 @@ class AdaptiveSequence:
         return min(rows, TICKETS) if self._mode == "ticket" else rows
 
     def passed(self, keys: Int64Array, present: BoolArray, instant: int) -> None:
-        """Rows have passed the first level."""
         level = self._executor.level
         if level is None:
             return

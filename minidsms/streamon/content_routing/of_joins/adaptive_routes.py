@@ -32,7 +32,7 @@ ALIKE = 0.05
 class AdaptiveRoutes:
     """orders: what adapts the orders of the same join.  attributes: by input, of rows that may be told apart.
 
-    `watch` counts the join's elements, and asks.
+    `watch` counts the join's elements, and asks.  See `Adapting`.
     """
 
     def __init__(self, watch: JoinWatch, orders: AdaptiveOrders, attributes: Mapping[int, Attributes]) -> None:
@@ -67,7 +67,6 @@ class AdaptiveRoutes:
         return bool(self.executor.attributes)
 
     def look(self, part: Sequence[Batch | None], instant: int) -> None:
-        """See `Adapting.look`."""
         elements = self._watch.elements
         self.due_at = elements + (TICK if self.adaptation.measures_time else 0)
         if not self.adaptation.is_free or not self._watch.join.uses_orders:

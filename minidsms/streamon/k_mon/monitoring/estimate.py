@@ -79,7 +79,7 @@ class MonitorSettings:
 
 
 class Estimate(SharedByCopies):
-    """The state that the kernels walk, and what it tells. See `kernels.constraint_estimates`."""
+    """The state that the kernels walk, and what it tells. See `Monitor` and `kernels.constraint_estimates`."""
 
     def __init__(self, constraint: KConstraint, settings: MonitorSettings) -> None:
         self.constraint = constraint
@@ -181,7 +181,6 @@ class Estimate(SharedByCopies):
         return sum(words_of(record).nbytes for record in records) + self.detector.peaks.nbytes
 
     def notice(self, number: int) -> None:
-        """See `Monitor`."""
         bound, state = self.bound, self.state
         now = awake_at(bound.arrived, state.asleep, self.unseen, number)
         if now is not None:

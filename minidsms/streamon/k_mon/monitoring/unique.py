@@ -34,7 +34,7 @@ _SHARE_BITS = 6
 
 
 class UniqueMonitor(SharedByCopies):
-    """Tells whether an attribute is a key. window: W."""
+    """Tells whether an attribute is a key. See `Monitor`. window: W."""
 
     def __init__(self, constraint: KConstraint, window: int = WINDOW) -> None:
         self.constraint = constraint
@@ -122,7 +122,6 @@ class UniqueMonitor(SharedByCopies):
             observe_keys(normal(arrivals.values), valid, self._watched)
 
     def notice(self, number: int) -> None:
-        """See `Monitor`."""
         bound, state = self.bound, self.state
         now = awake_at(bound.arrived, state.asleep, self._unseen, number)
         if now is not None:
