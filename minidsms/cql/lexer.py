@@ -165,7 +165,9 @@ def _read_statement(text: str, start: int, stop: int, text_quotes: str) -> tuple
                 if start - first > MAX_STATEMENT_CHARACTERS:
                     raise _too_long(text, first)
         if len(tokens) > MAX_TOKENS:
-            raise _too_many(text, tokens[-1])
+            place = (int(tokens[-1].start_pos or 0), int(tokens[-1].end_pos or 0))
+            hint = "write many alternatives as x IN (1, 2, ..), or push them into a relation and join it"
+            raise CqlError(f"a statement has more than {MAX_TOKENS:,} words and symbols", text, place, hint=hint)
     return Statement(tokens, stop), stop
 
 
@@ -281,15 +283,6 @@ def _too_long(text: str, first: int) -> CqlError:
 def _too_deep(text: str, place: tuple[int, int]) -> CqlError:
     hint = "give the inner queries names with CREATE VIEW"
     return CqlError(f"more than {MAX_NESTING} parentheses are open here", text, place, hint=hint)
-
-
-def _too_many(text: str, token: Token) -> CqlError:
-    return CqlError(
-        f"a statement has more than {MAX_TOKENS:,} words and symbols",
-        text,
-        (int(token.start_pos or 0), int(token.end_pos or 0)),
-        hint="write many alternatives as x IN (1, 2, ..), or push them into a relation and join it",
-    )
 
 
 def _token(text: str, kind: str, lexeme: str, start: int, end: int) -> Token:

@@ -6,6 +6,7 @@ A line per node, indented under its reader; a node read more than once is writte
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from textwrap import indent
 
 from minidsms.counted import counted
 from minidsms.cql.bound import Node
@@ -67,7 +68,7 @@ class Plan:
 
     def text(self, analyze: bool = False, rules: bool = False, readers: Readers | None = None) -> str:
         """The expanded query, the logical plan (rules: after every rule), the operators (analyze: with figures)."""
-        parts = ["Query", _indent(self.expanded)]
+        parts = ["Query", indent(self.expanded, "  ")]
         if rules:
             shown = ""
             for name, stage in self.logical.stages:
@@ -93,10 +94,6 @@ def start_text(network: Network, frontier: int, with_history: bool) -> str:
         return f"Began {after}, with what the stores still held"
     ran = sum(op.failures is not None for op in network.operators)
     return f"Began {after}, from empty; {ran} of its {len(network.operators)} operators ran already"
-
-
-def _indent(text: str) -> str:
-    return "\n".join("  " + line for line in text.splitlines())
 
 
 def _tree(root: object, inputs: Callable[[object], Sequence[object]], line: Callable[[object], Sequence[str]]) -> str:

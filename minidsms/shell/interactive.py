@@ -63,11 +63,6 @@ _MENU_LINES = 8
 _BARE_COMMANDS = frozenset({"help", "quit", "exit", "?"})
 
 
-def run_interactive(configuration: Configuration, safety: Safety) -> int:
-    """Run the shell until the user leaves it; the exit code."""
-    return InteractiveShell(configuration, safety).run()
-
-
 class _FileHistory(FileHistory):
     """Lines that hold passwords are recalled as long as the shell runs, and not written."""
 

@@ -40,6 +40,6 @@ def start(options: argparse.Namespace) -> int:
         from minidsms.shell.batch import run_batch
 
         return run_batch(options.inputs or [("file", "-")], configuration, safety)
-    from minidsms.shell.interactive import run_interactive
+    from minidsms.shell.interactive import InteractiveShell
 
-    return run_interactive(configuration, safety)
+    return InteractiveShell(configuration, safety).run()

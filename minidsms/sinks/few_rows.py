@@ -88,8 +88,4 @@ def _float(value: float, infinity: str) -> str:
         return repr(value).removesuffix(".0")
     if math.isinf(value):
         return infinity if value > 0 else f"-{infinity}"
-    return _by_arrow(value, pa.float64())
-
-
-def _by_arrow(value: Any, kind: pa.DataType) -> str:
-    return str(pc.cast(pa.scalar(value, kind), pa.string()))
+    return str(pc.cast(pa.scalar(value, pa.float64()), pa.string()))

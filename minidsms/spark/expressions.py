@@ -46,11 +46,6 @@ _OF_ANY_TYPE = {
 """What is the same of values and of the texts by which they are coded, which have their order."""
 
 
-def data_column(index: int) -> Column:
-    """Column `index` of a row."""
-    return F.col(f"c{index}")
-
-
 class Expressions:
     """Makes columns of expressions over rows; tick_ns is the length of a tick, functions are the user's.
 
@@ -75,7 +70,7 @@ class Expressions:
     def _compute(self, expr: bound.Expr) -> Computed:
         match expr:
             case bound.ColumnRef(index=index):
-                return Computed(data_column(index))
+                return Computed(F.col(f"c{index}"))
             case bound.Literal():
                 return Computed(_literal(expr))
             case bound.Call():

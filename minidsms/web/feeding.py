@@ -17,7 +17,6 @@ from minidsms.shell.feed import Feed, open_feed
 
 if TYPE_CHECKING:
     from minidsms.connection import Connection
-    from minidsms.sources.driver import SourceDriver
 
 _IDLE_S = 0.2
 
@@ -74,11 +73,7 @@ class Feeding:
             if any(running.feed.drives(driver) and not running.feed.has_ended for running in self._feeds):
                 raise Error("the sources are being read already")
             names = [target.definition.name for _, target in self._db.reading.sources]
-            self.feed_driver(driver, names, speed)
-
-    def feed_driver(self, driver: SourceDriver, names: list[str], speed: float | None) -> None:
-        """Read what a driver gives."""
-        self._begin(Feed(self._db, driver, names, speed))
+            self._begin(Feed(self._db, driver, names, speed))
 
     def _begin(self, feed: Feed) -> None:
         with self._beginning:
