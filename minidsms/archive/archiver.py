@@ -24,7 +24,6 @@ from typing import Any
 import pyarrow as pa
 
 from minidsms.archive.buffers import Buffers
-from minidsms.archive.expiring import expire
 from minidsms.archive.files import pieces, write_piece
 from minidsms.archive.format import Archive
 from minidsms.archive.progress import Progress
@@ -341,7 +340,7 @@ class Archiver:
                 left = []
                 kept = self.retention()
                 if kept is not None:
-                    expire(writer, kept)
+                    writer.expire(kept)
         except BaseException:
             with self._changed:
                 self._put_back(recorder, taken, left)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from minidsms.connection import Connection
     from minidsms.cql.bound import Node
     from minidsms.engine.group import Group
-    from minidsms.engine.network import InputProgress, RelationProgress
+    from minidsms.engine.network import InputProgress
     from minidsms.query import Query
     from minidsms.synopses.relation_store import RelationStore
     from minidsms.synopses.stream_store import StreamStore
@@ -98,7 +98,7 @@ class Backfill:
             own = cast(StreamInput, twins[name.lower()].own)
             return own.store, own, none
 
-        def relation(name: str) -> tuple[RelationStore, RelationProgress]:
+        def relation(name: str) -> tuple[RelationStore, RelationInput]:
             own = cast(RelationInput, twins[name.lower()].own)
             return own.store, own
 

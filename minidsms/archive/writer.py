@@ -99,6 +99,22 @@ class Writer:
             with contextlib.suppress(OSError):
                 self._storage.remove(path)
 
+    def expire(self, kept: int) -> int:
+        """Remove the files of a stream's archive whose elements are all more than `kept` ticks older than its greatest
+        instant, in one commit; how many. A relation keeps its changes: its rows follow from them. Raises OSError, and
+        then nothing has gone.
+        """
+        files = self.archive.files() if self.archive.metadata.kind == "stream" else []
+        last = max((f.last_ts for f in files), default=0)
+        old = [f.path for f in files if f.last_ts < last - kept]
+        if old:
+            self.commit("expire", removed=old)
+            self.discard(old)
+            for folder in {os.path.dirname(path) for path in old}:
+                with contextlib.suppress(OSError):  # others of its files are kept
+                    self._storage.remove_folder(folder)
+        return len(old)
+
     def _begun(self) -> Snapshot:
         there = read_snapshot(self.archive.folder)
         if there is not None:

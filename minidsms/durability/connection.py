@@ -31,6 +31,7 @@ from minidsms.durability.entry import advance, encoded, shed, taken
 from minidsms.durability.folder import (
     Metadata,
     check_outside,
+    check_setting,
     create,
     log_after,
     metadata_of,
@@ -41,7 +42,6 @@ from minidsms.durability.folder import (
 )
 from minidsms.durability.history import history_for, hold, parts, pasts
 from minidsms.durability.journal import Journal
-from minidsms.durability.kept import check_setting
 from minidsms.durability.kept_archives import Counting, KeptArchives, KeptRecorder
 from minidsms.durability.kept_files import KeptFiles, answers_wait
 from minidsms.durability.kept_sources import SourceToCome, address_of
@@ -71,7 +71,8 @@ if TYPE_CHECKING:
     from minidsms.query import Query
     from minidsms.sinks.sink import Sink
     from minidsms.sources.driver import SourceDriver
-    from minidsms.sources.source import LiveSource, Source
+    from minidsms.sources.live_lines import LiveLines
+    from minidsms.sources.source import Source
 
 _OF_PROCESS = ("safe", "allowed_paths")
 """Settings that each connection to a folder is given anew: they say what its process may do."""
@@ -633,7 +634,7 @@ class DurableConnection(Connection):
 
     # ----------------------------------------------------------------------------------------------------- sources
 
-    def opened(self, opening: Callable[[], Source | LiveSource], path: str) -> Source | LiveSource:
+    def opened(self, opening: Callable[[], Source | LiveLines], path: str) -> Source | LiveLines:
         return SourceToCome(opening, path) if self.log is None else opening()
 
     def feed(self, name: str, source: Any, format: str | None = None, **options: Any) -> Any:
@@ -668,16 +669,16 @@ class DurableConnection(Connection):
 
     # -------------------------------------------------------------------------------------------- what is not kept
 
-    def add_stream(self, definition: StreamDef, source: Source | LiveSource | None = None) -> None:
+    def add_stream(self, definition: StreamDef, source: Source | LiveLines | None = None) -> None:
         super().add_stream(definition)
         self._journalled(self._streams[definition.name.lower()], False, source)
 
-    def add_relation(self, definition: RelationDef, source: Source | LiveSource | None = None) -> None:
+    def add_relation(self, definition: RelationDef, source: Source | LiveLines | None = None) -> None:
         super().add_relation(definition)
         self._journalled(self._relations[definition.name.lower()], True, source)
 
     def _journalled(
-        self, target: StreamInput | RelationInput, is_relation: bool, source: Source | LiveSource | None
+        self, target: StreamInput | RelationInput, is_relation: bool, source: Source | LiveLines | None
     ) -> None:
         name = target.definition.name
         target.journal = Journal(name, target.schema, self.dictionary, is_relation, self.log)

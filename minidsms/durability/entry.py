@@ -54,7 +54,7 @@ The header's "kind" is one of
     call        query, method, ..    a method of a query: set, pause, resume, pin_plan, unpin_plan, close_sink, close
     setting     name, value          a setting that a connection was opened with
 
-"from" says source (its number among those of the input), at, rows, bad, rejected: `sources/read_until.py`.
+"from" says source (its number among those of the input), at, rows, bad, rejected: `sources.source.ReadUntil`.
 
 The batch is an encapsulated IPC message without its schema, which is the declaration's: `_ts` (int64), `_sign` (int8,
 of a relation), then the columns in their order: FLOAT double, BOOLEAN boolean, all that the dictionary codes string (as

@@ -35,6 +35,11 @@ CHECKPOINT = "checkpoint"
 FIRST_LOG = "log-1"
 METADATA = "minidsms.json"
 _LOG = re.compile(r"log-\d+")
+_SETTINGS = {
+    "load_shedding": ("none", "random"),
+    "k_mon": ("exact",),
+}
+"""The values that are kept, of settings by which an answer may depend on the memory or the time it took."""
 
 
 @dataclass(frozen=True)
@@ -166,3 +171,13 @@ def tidy(folder: str, metadata: Metadata) -> None:
         for name in os.listdir(folder):
             if name == CHECKPOINT or (_LOG.fullmatch(name) and name not in (metadata.log, metadata.before.get("log"))):
                 shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
+
+
+def check_setting(name: str, value: Any) -> None:
+    """Error where answers would depend on what is not kept. value: in its proper form."""
+    kept = _SETTINGS.get(name.lower())
+    if kept is not None and value not in kept:
+        raise Error(
+            f"{name} = {value!r}: a connection with a folder does not keep answers that depend on memory or time yet\n"
+            f"help: leave it at {kept[0] or 'none'!r}, or use connect() without a folder"
+        )

@@ -16,7 +16,7 @@ from minidsms.cql.errors import Error
 from minidsms.durability.entry import Fields, Rows, encoded
 from minidsms.durability.log import Log
 from minidsms.elements import Column, Int8Array, Int64Array, Schema
-from minidsms.sources.read_until import ReadUntil
+from minidsms.sources.source import ReadUntil
 from minidsms.values.dictionary import TextDictionary
 
 

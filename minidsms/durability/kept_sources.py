@@ -16,8 +16,7 @@ from minidsms.cql.masking import masked
 from minidsms.elements import Schema
 from minidsms.sources.frames import is_generator
 from minidsms.sources.live_lines import FeederGoesOn, LiveLines
-from minidsms.sources.read_until import ReadUntil
-from minidsms.sources.source import BaseSource, GoesOn, LiveSource, Source
+from minidsms.sources.source import BaseSource, GoesOn, ReadUntil, Source
 
 if TYPE_CHECKING:
     from minidsms.durability.journal import KeptSource
@@ -41,7 +40,7 @@ def address_of(name: str, source: Any, options: Mapping[str, Any]) -> str:
 class SourceToCome(BaseSource):
     """Stands for a source while the log is carried out, and for one that has ended or cannot be opened again."""
 
-    def __init__(self, opening: Callable[[], Source | LiveSource], path: str) -> None:
+    def __init__(self, opening: Callable[[], Source | LiveLines], path: str) -> None:
         super().__init__(path, Schema(()))
         self._opening = opening
         self._failure: Error | None = None

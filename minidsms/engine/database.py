@@ -22,7 +22,7 @@ from minidsms.elements import MIN_INSTANT, Batch, BoolArray, Int64Array, Schema
 from minidsms.engine.engine import Engine
 from minidsms.engine.group import Group
 from minidsms.engine.groups import Groups
-from minidsms.engine.network import InputProgress, Network, RelationProgress
+from minidsms.engine.network import InputProgress, Network
 from minidsms.engine.running_query import RunningQuery
 from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT, Converter
 from minidsms.inputs.relation_input import RelationInput
@@ -36,7 +36,6 @@ from minidsms.past.past import Past
 from minidsms.plan.constants import Families
 from minidsms.plan.dividing import take_back_all
 from minidsms.plan.templates import Templates
-from minidsms.process import forking
 from minidsms.process.behind import Behind
 from minidsms.process.interrupts import EngineLock, breakable
 from minidsms.process.safety import Safety
@@ -60,7 +59,8 @@ if TYPE_CHECKING:
     from minidsms.archive.archiver import Archiver
     from minidsms.operators.screen import Screen
     from minidsms.sinks.sink import Sink
-    from minidsms.sources.source import LiveSource, Source
+    from minidsms.sources.live_lines import LiveLines
+    from minidsms.sources.source import Source
 
 
 _NOT_LOGGED = contextlib.nullcontext()
@@ -225,7 +225,7 @@ class Database:
         """
         self._is_told = self._step(name) or self._is_told
 
-    def add_stream(self, definition: StreamDef, source: Source | LiveSource | None = None) -> None:
+    def add_stream(self, definition: StreamDef, source: Source | LiveLines | None = None) -> None:
         """Declare a stream."""
         key = definition.name.lower()
         self.catalog.streams[key] = definition
@@ -248,7 +248,7 @@ class Database:
         """Make a stream known that the engine writes itself (`minidsms.system_streams`)."""
         self.catalog.streams[publisher.name.lower()] = self.system_streams.add(publisher)
 
-    def add_relation(self, definition: RelationDef, source: Source | LiveSource | None = None) -> None:
+    def add_relation(self, definition: RelationDef, source: Source | LiveLines | None = None) -> None:
         """Declare a relation."""
         key = definition.name.lower()
         self.catalog.relations[key] = definition
@@ -357,7 +357,7 @@ class Database:
         for name in streams:
             take_back_all(self.groups.all, self._streams[name.lower()].store)
 
-    def relation_store(self, name: str) -> tuple[RelationStore, RelationProgress]:
+    def relation_store(self, name: str) -> tuple[RelationStore, RelationInput]:
         """A relation's store and progress, for the planner."""
         relation = self._relations[name.lower()]
         return relation.store, relation
@@ -641,7 +641,10 @@ class Database:
     def check_process(self) -> None:
         """ClosedError in a child of the process that opened the connection."""
         if self._is_inherited:
-            raise forking.closed_here(self._opened_by)
+            raise ClosedError(
+                f"the connection was opened by process {self._opened_by}, of which this is a fork; here it is closed\n"
+                "help: connect in the child, or start it with spawn or forkserver"
+            )
 
     def _check(self) -> None:
         if not (self._closed or self._is_stepping):

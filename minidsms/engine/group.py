@@ -12,19 +12,11 @@ import contextlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array
 from minidsms.engine.by_hand import ByHand, tell_queues
-from minidsms.engine.network import (
-    Entrance,
-    InputProgress,
-    Network,
-    RelationProgress,
-    close_operator,
-    entrances,
-    is_entrance,
-)
+from minidsms.engine.network import Entrance, InputProgress, Network, close_operator, entrances, is_entrance
 from minidsms.limits.allowance import OPEN, Allowance
 from minidsms.operators.operator import Failure, Operator
 from minidsms.operators.relation_source import RelationSource
@@ -37,6 +29,9 @@ from minidsms.scheduler.scheduler import Scheduler
 from minidsms.screens.of_group import Screens
 from minidsms.screens.screening import Screening
 from minidsms.synopses.stream_store import StreamStore
+
+if TYPE_CHECKING:
+    from minidsms.inputs.relation_input import RelationInput
 
 
 class OwnsStore(Protocol):
@@ -69,7 +64,7 @@ class Group:
     def __init__(
         self,
         streams: Sequence[InputProgress],
-        relations: Sequence[RelationProgress],
+        relations: Sequence[RelationInput],
         is_immediate: bool,
         progress: int = MIN_INSTANT,
         is_sharing: bool = False,

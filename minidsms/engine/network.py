@@ -23,6 +23,7 @@ from minidsms.screens.tail import Folding, Tail
 
 if TYPE_CHECKING:
     from minidsms.engine.group import Group
+    from minidsms.inputs.relation_input import RelationInput
 
 
 class InputProgress(Protocol):
@@ -39,15 +40,6 @@ class InputProgress(Protocol):
     @property
     def ended(self) -> bool:
         """Nothing more comes."""
-
-
-class RelationProgress(InputProgress, Protocol):
-    """What the engine asks of a relation, too."""
-
-    told: int
-    """No later change has ts <= it: for queries of which relations alone may still change."""
-    is_fed: bool
-    """A source changes it, or has until it ended."""
 
 
 @runtime_checkable
@@ -92,7 +84,7 @@ class Network:
         operators: Sequence[Operator],
         output: Output | None,
         streams: Sequence[InputProgress],
-        relations: Sequence[RelationProgress],
+        relations: Sequence[RelationInput],
         is_immediate: bool,
         links: Sequence[Queue] = (),
         tail: Tail | None = None,

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from minidsms.engine.network import Network
     from minidsms.engine.running_query import RunningQuery
     from minidsms.sources.driver import SourceDriver
-    from minidsms.sources.source import LiveSource, Source
+    from minidsms.sources.live_lines import LiveLines
+    from minidsms.sources.source import Source
 
 
 class ReadsSources(Database):
@@ -80,7 +81,7 @@ class ReadsSources(Database):
         """Let `run` return; from any thread, callback or signal handler. What has been read is answered first."""
         self.reading.stop()
 
-    def opened(self, opening: Callable[[], Source | LiveSource], path: str) -> Source | LiveSource:
+    def opened(self, opening: Callable[[], Source | LiveLines], path: str) -> Source | LiveLines:
         """The source that `opening` opens. path: as people name it."""
         return opening()
 

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from minidsms.elements import Batch, Column, Int64Array, Schema, Type
+from minidsms.elements import Batch, Column, Int64Array, Schema
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.values.coded import value_of
+from minidsms.values.dictionary import TextDictionary
 
 _LARGEST_OUTPUT = 1 << 16
 FEW = 64
 """Up to so many lists are read one by one, alike ones, too."""
-
-
-class Texts(Protocol):
-    """What it asks of the dictionary (`dictionary.TextDictionary`)."""
-
-    def column(self, values: Sequence[Any], type_: Type) -> Column: ...
-
-    def decode(self, column: Column) -> list[str | None]: ...
 
 
 class Unnest(Operator):
@@ -33,7 +26,7 @@ class Unnest(Operator):
     is_stateless = True
     acts_on_time = False
 
-    def __init__(self, input_: Queue, schema: Schema, texts: Texts) -> None:
+    def __init__(self, input_: Queue, schema: Schema, texts: TextDictionary) -> None:
         super().__init__((input_,), schema)
         self._texts = texts
 

@@ -11,7 +11,7 @@ followed by d.  docs/semantics R1, R3.
 from __future__ import annotations
 
 import dataclasses
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node
@@ -29,23 +29,10 @@ from minidsms.plan.logical import (
 )
 from minidsms.plan.matching import never_null
 
+if TYPE_CHECKING:
+    from minidsms.plan.unnesting import Builder
+
 _SUBQUERIES = bound.Exists | bound.InQuery | bound.ScalarQuery | bound.Quantified
-
-
-class Builder(Protocol):
-    """What building a plan offers to its parts."""
-
-    def build(self, node: Node) -> Node:
-        """The plan of a bound node."""
-
-    def where(self, source: Node, parts: list[Expr]) -> Node:
-        """The source's rows for which every part is TRUE; parts may hold subqueries."""
-
-    def looked_up(self, source: Node, exprs: tuple[Expr, ...]) -> tuple[Node, tuple[Expr, ...]]:
-        """The source widened by what the subqueries in exprs need, and the expressions over it."""
-
-    def first_arrival(self, events: tuple[Node, ...]) -> Node:
-        """A relation of no columns that gains its row at the first arrival (R3)."""
 
 
 def for_each_outer_row(builder: Builder, source: Node, query: Node, text: str) -> tuple[Node, list[tuple[Expr, int]]]:

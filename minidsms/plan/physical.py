@@ -25,7 +25,7 @@ from minidsms.cql.origins import equal_pairs
 from minidsms.cql.scalar_text import print_aggregate
 from minidsms.cql.window_spec import WindowKind
 from minidsms.elements import Batch, Choice, Int64Array, Schema
-from minidsms.engine.network import InputProgress, Network, RelationProgress, close_operator
+from minidsms.engine.network import InputProgress, Network, close_operator
 from minidsms.expressions import (
     Context,
     Projection,
@@ -91,6 +91,7 @@ from minidsms.synopses.stream_store import StreamStore
 from minidsms.values.coded import has_shape
 
 if TYPE_CHECKING:
+    from minidsms.inputs.relation_input import RelationInput
     from minidsms.operators.aggregate import AggregateSpec
     from minidsms.synopses.object_states import ObjectAggregate
 
@@ -106,7 +107,7 @@ class Inputs:
     """
 
     stream: Callable[[str], tuple[StreamStore, InputProgress, Int64Array]]
-    relation: Callable[[str], tuple[RelationStore, RelationProgress]]
+    relation: Callable[[str], tuple[RelationStore, RelationInput]]
 
 
 _ROWS_OF_SUMS = 10
@@ -163,7 +164,7 @@ class PhysicalPlanner:
         self._instead: dict[Node, list[Node]] = {}
         """The nodes whose operators take the place of one."""
         self._streams: dict[str, InputProgress] = {}
-        self._relations: dict[str, RelationProgress] = {}
+        self._relations: dict[str, RelationInput] = {}
         self._keeps_apart = False
 
     def network(

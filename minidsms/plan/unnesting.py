@@ -55,10 +55,10 @@ UNKNOWN = bound.Literal(Type.BOOLEAN, None)
 
 def build(root: Node, text: str) -> Node:
     """The logical plan of a bound query. Raises CqlError, with its place, for a subquery that is not supported."""
-    return _Builder(root, text).build(root)
+    return Builder(root, text).build(root)
 
 
-class _Builder:
+class Builder:
     """Holds what has been built, so that a node used twice stays one node."""
 
     def __init__(self, root: Node, text: str) -> None:

@@ -17,8 +17,6 @@ import weakref
 from collections.abc import Iterator
 from typing import Protocol
 
-from minidsms.cql.errors import ClosedError
-
 
 class Inherited(Protocol):
     """Something that a child must not touch."""
@@ -88,11 +86,3 @@ def keep_whole(lock: threading.Lock | threading.RLock) -> None:
     """Let a fork wait until nobody holds a lock of the process, so that the child finds it free and its data whole."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
-
-
-def closed_here(process: int) -> ClosedError:
-    """The error for a connection of the parent's."""
-    return ClosedError(
-        f"the connection was opened by process {process}, of which this is a fork; here it is closed\n"
-        "help: connect in the child, or start it with spawn or forkserver"
-    )

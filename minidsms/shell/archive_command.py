@@ -109,14 +109,13 @@ def _verify(options: argparse.Namespace, archives: list[Archive]) -> int:
 
 
 def _expire(options: argparse.Namespace, archives: list[Archive]) -> int:
-    from minidsms.archive.expiring import expire
     from minidsms.archive.writer import Writer
     from minidsms.settings import checked, interval_ticks
 
     kept = checked("archive_retention", options.keep, "--keep")
     for each in archives:
         with Writer(each) as writer:
-            gone = 0 if kept is None else expire(writer, interval_ticks(kept, each.metadata.tick_ns))
+            gone = 0 if kept is None else writer.expire(interval_ticks(kept, each.metadata.tick_ns))
         print(harmless(f"{each.metadata.name}: {counted(gone, 'file')} removed"))
     return 0
 

@@ -228,9 +228,9 @@ def _tell_unfed(db: Connection, options: argparse.Namespace) -> None:
 def _stopped_by_signals(db: Connection) -> Iterator[None]:
     """Where a source may go on for ever, Ctrl-C and SIGTERM are how a run ends: what was answered is written."""
     from minidsms.shell.kept_run import handled
-    from minidsms.sources.source import LiveSource
+    from minidsms.sources.live_lines import LiveLines
 
-    if not any(isinstance(source, LiveSource) for source, _ in db.reading.sources):
+    if not any(isinstance(source, LiveLines) for source, _ in db.reading.sources):
         yield
         return
     with handled(lambda *_: db.stop()):

@@ -24,8 +24,9 @@ from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Int64Array
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.sources.driver_entry import Entry, Pacer
+from minidsms.sources.live_lines import LiveLines
 from minidsms.sources.plain_rows import PlainRows
-from minidsms.sources.source import SIGN_COLUMN, LiveSource, Source
+from minidsms.sources.source import SIGN_COLUMN, Source
 
 _IDLE_S = 0.1
 """How long to wait for live sources before looking again."""
@@ -40,7 +41,7 @@ class SourceDriver:
 
     def __init__(
         self,
-        entries: Sequence[tuple[Source | LiveSource, StreamInput | RelationInput]],
+        entries: Sequence[tuple[Source | LiveLines, StreamInput | RelationInput]],
         pushed: Callable[[], None] | None = None,
         tick_ns: int = 1_000_000,
         warn: Callable[[str], None] = lambda warning: None,
@@ -48,7 +49,7 @@ class SourceDriver:
         self._warn = warn
         self._entries: list[Entry] = []
         self._over: list[Entry] = []
-        self._resting: list[LiveSource] = []
+        self._resting: list[LiveLines] = []
         self._pushed = pushed
         self._pacer = Pacer(tick_ns)
         self._bell = threading.Event()
@@ -56,10 +57,10 @@ class SourceDriver:
         for source, target in entries:
             self.add(source, target)
 
-    def add(self, source: Source | LiveSource, target: StreamInput | RelationInput) -> None:
+    def add(self, source: Source | LiveLines, target: StreamInput | RelationInput) -> None:
         """One more source; one that is live starts with the next step."""
         self._entries.append(Entry(source, target, self._finish, self._warn))
-        if isinstance(source, LiveSource):
+        if isinstance(source, LiveLines):
             self._resting.append(source)
 
     def _start(self) -> None:
@@ -68,7 +69,7 @@ class SourceDriver:
             self._resting[0].start(self._bell.set)
             del self._resting[0]
 
-    def remove(self, source: Source | LiveSource) -> None:
+    def remove(self, source: Source | LiveLines) -> None:
         """Forget a source that has been closed."""
         self._entries = [e for e in self._entries if e.source is not source]
         self._over = [e for e in self._over if e.source is not source]

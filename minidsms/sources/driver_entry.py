@@ -24,9 +24,9 @@ from minidsms.inputs.arrays import python_value
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.process.interrupts import breakable
+from minidsms.sources.live_lines import LiveLines
 from minidsms.sources.plain_rows import PlainRows
-from minidsms.sources.read_until import ReadUntil
-from minidsms.sources.source import TS_COLUMN, GoesOn, Heartbeat, LiveSource, Source
+from minidsms.sources.source import TS_COLUMN, GoesOn, Heartbeat, ReadUntil, Source
 
 _EPOCHS = {"seconds": 10**9, "milliseconds": 10**6, "microseconds": 1000, "nanoseconds": 1}
 _FROM_S, _TO_S = 631_152_000, 4_102_444_800
@@ -82,7 +82,7 @@ class Entry:
 
     def __init__(
         self,
-        source: Source | LiveSource,
+        source: Source | LiveLines,
         target: StreamInput | RelationInput,
         finish: Callable[[Entry], None],
         warn: Callable[[str], None] = lambda warning: None,
@@ -91,9 +91,9 @@ class Entry:
         self._has_taken = False
         self.source = source
         self.target = target
-        self._live = source if isinstance(source, LiveSource) else None
+        self._live = source if isinstance(source, LiveLines) else None
         self.bounded = self._live is None
-        self._batches: Iterator[Any] = iter(()) if isinstance(source, LiveSource) else source.read()
+        self._batches: Iterator[Any] = iter(()) if isinstance(source, LiveLines) else source.read()
         self.batch: Any = None
         self.ts: Int64Array | None = None
         self.first_line: int | None = None

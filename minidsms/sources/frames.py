@@ -19,9 +19,10 @@ from minidsms.inputs.foreign import raised
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.sources.columnar_source import checked_batch, guarded
+from minidsms.sources.live_lines import LiveLines
 from minidsms.sources.opening import open_definition, open_source
 from minidsms.sources.options import Options
-from minidsms.sources.source import BATCH_ROWS, BaseSource, LiveSource, Pace, Source, choose_columns
+from minidsms.sources.source import BATCH_ROWS, BaseSource, Pace, Source, choose_columns
 
 _GENERATOR = "generator://"
 _ROWS = "a table as a dict is {column: [value, ..], ..}; single rows are pushed: db.push(name, rows)"
@@ -98,7 +99,7 @@ def is_frame(data: Any) -> bool:
 
 def open_anything(
     source: Any, format: str | None, target: StreamInput | RelationInput, options: Mapping[str, Any]
-) -> Source | LiveSource:
+) -> Source | LiveLines:
     """The source that `Connection.feed` was given."""
     relation = isinstance(target, RelationInput)
     if is_generator(source):
@@ -119,7 +120,7 @@ def open_anything(
 
 def _generator(
     address: str, format: str | None, target: StreamInput | RelationInput, options: Mapping[str, Any]
-) -> Source | LiveSource:
+) -> Source | LiveLines:
     """generator://name/stream with the arguments as options, as FROM GENERATOR name('stream', ..)."""
     if format is not None:
         raise Error(f"{address}: a generator has no format\nhelp: leave format out")

@@ -50,8 +50,9 @@ class FeederGoesOn(Protocol):
 
 
 class LiveLines(BaseSource):
-    """Rows of lines that a feeder waits for.
+    """A source whose rows come when they come: of lines that a feeder waits for. See `GoesOn`.
 
+    notes: what happened to the source, newest last: a rotation, a client that came.  state: a word for people.
     notes_pushed: keep account in `pushed`, for a feeder that has to tell somebody else how far it is.
     form: of CSV, None: JSON. Where it has a header, each origin begins with one.  is_lenient: one origin among many
     that does not fit is ignored, instead of ending the source.
@@ -101,7 +102,7 @@ class LiveLines(BaseSource):
             self.note(told)
 
     def start(self, bell: Callable[[], None]) -> None:
-        """Begin to wait."""
+        """Begin to wait for rows; bell is rung from the thread when there is something to poll."""
         self.inbox.ring(bell)
         if self._thread is None and not self.inbox.is_closed:
             before, self.state = self.state, "running"
@@ -157,7 +158,6 @@ class LiveLines(BaseSource):
         return self._ready.popleft()
 
     def go_on(self, position: Any) -> str:
-        """See `GoesOn`."""
         assert self._goes_on is not None
         return self._goes_on.go_on(position)
 
@@ -167,7 +167,7 @@ class LiveLines(BaseSource):
         return not self._ready and self.inbox.has_ended
 
     def close(self) -> None:
-        """Stop the thread."""
+        """Stop the thread and give up what it reads. Closing twice is no error."""
         self.inbox.close()
         self.feeder.stop()
         if self._thread is None:

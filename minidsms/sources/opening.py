@@ -19,16 +19,15 @@ from minidsms.sources import postgres
 from minidsms.sources.blocks import BYTE_ORDER_MARK
 from minidsms.sources.columnar_source import ArrowSource, ParquetSource
 from minidsms.sources.csv_form import CsvForm, csv_form
-from minidsms.sources.csv_source import CsvSource
 from minidsms.sources.database_source import DATABASES, DatabaseSource
 from minidsms.sources.files import BY_SUFFIX, LOCAL, Files, cannot_read, is_packed, open_file, unpacked_name
-from minidsms.sources.json_source import JsonSource
 from minidsms.sources.line_rows import LINE_FORMATS
 from minidsms.sources.live_lines import LiveLines
 from minidsms.sources.many_files import ManyFiles
 from minidsms.sources.messages import MESSAGE_FORMATS, messages
 from minidsms.sources.options import OptionError, Options
-from minidsms.sources.source import LiveSource, Pace, Source
+from minidsms.sources.source import Pace, Source
+from minidsms.sources.text_file import CsvSource, JsonSource
 
 FORMATS = ("csv", "json", "parquet", "arrow", "stream", *DATABASES)
 
@@ -42,7 +41,7 @@ def open_source(
     schema: Schema,
     relation: bool = False,
     options: Mapping[str, Any] | None = None,
-) -> Source | LiveSource:
+) -> Source | LiveLines:
     """The source for a path or address. format: one of FORMATS, in any case, or None to find out.
 
     options: as in WITH (..). Error where there is no such file, the format is unknown, or a column of the schema is
@@ -58,7 +57,7 @@ def open_source(
     source = _open(path, chosen, schema, relation, given)
     try:
         source.pace = Pace(given.number("speed", None, 0), None)
-        if isinstance(source, LiveSource):
+        if isinstance(source, LiveLines):
             source.pace = Pace(source.pace.speed, given.seconds("idle_after", None))
             if source.pace.speed is not None:
                 raise OptionError("speed", "a live source comes at its own speed", "leave the option out")
@@ -69,7 +68,7 @@ def open_source(
     return source
 
 
-def open_definition(definition: SourceDef, schema: Schema, relation: bool, tick_ns: int) -> Source | LiveSource:
+def open_definition(definition: SourceDef, schema: Schema, relation: bool, tick_ns: int) -> Source | LiveLines:
     """The source that a declaration names."""
     if not definition.is_generator:
         return open_source(definition.path, definition.format, schema, relation, dict(definition.options))
@@ -82,7 +81,7 @@ def open_definition(definition: SourceDef, schema: Schema, relation: bool, tick_
     return generator
 
 
-def _open(path: str, format: str | None, schema: Schema, relation: bool, options: Options) -> Source | LiveSource:
+def _open(path: str, format: str | None, schema: Schema, relation: bool, options: Options) -> Source | LiveLines:
     scheme = re.match(r"([a-z0-9-]+)://", path, re.IGNORECASE)
     if scheme is not None:
         return _open_address(path, scheme[1].lower(), format, schema, relation, options)

@@ -8,8 +8,7 @@ the source has them.
 from __future__ import annotations
 
 import difflib
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -82,37 +81,6 @@ class Heartbeat:
 
 
 @runtime_checkable
-class LiveSource(Protocol):
-    """A source whose rows come when they come: a thread waits for them, and the reader polls.
-
-    What has come and has not been taken is bounded; beyond it the thread stops reading, and whoever sends has to wait.
-    notes: what happened to the source, newest last: a rotation, a client that came.  state: a word for people.
-    """
-
-    path: str
-    schema: Schema
-    rejected: RejectedRows
-    first_line: int | None
-    pace: Pace
-    notes: deque[str]
-    state: str
-    bytes_read: int
-
-    def start(self, bell: Callable[[], None]) -> None:
-        """Begin to wait for rows; bell is rung from the thread when there is something to poll."""
-
-    def poll(self) -> Any:
-        """A pyarrow.RecordBatch, a Heartbeat, or None where nothing waits. Error where the source has failed."""
-
-    @property
-    def has_ended(self) -> bool:
-        """Nothing more will come, and nothing waits."""
-
-    def close(self) -> None:
-        """Stop the thread and give up what it reads. Closing twice is no error."""
-
-
-@runtime_checkable
 class GoesOn(Protocol):
     """A source, bounded or live, that another process can go on with. Of a bounded one that is none, the rows that have
     been read are read again, and passed over.
@@ -132,6 +100,20 @@ class GoesOn(Protocol):
         the same. With the position come `rows` and `bad`: how many of its block were pushed, and could not be read;
         and `held`, which gives the rows that a relation has.
         """
+
+
+@dataclass(frozen=True)
+class ReadUntil:
+    """How far a source has been read, so that another process can go on there.
+
+    at: where a block begins, as JSON (`GoesOn`); None: the source says no positions, and counts from its
+    beginning.  rows: of it that have been pushed.  bad: of it that cannot be read.  rejected: of the whole source.
+    """
+
+    at: Any = None
+    rows: int = 0
+    bad: int = 0
+    rejected: int = 0
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from minidsms.inputs.stream_input import StreamInput
 
 if TYPE_CHECKING:
     from minidsms.sources.driver import SourceDriver
-    from minidsms.sources.source import LiveSource, Source
+    from minidsms.sources.live_lines import LiveLines
+    from minidsms.sources.source import Source
 
 
 class SourceList:
@@ -21,12 +22,12 @@ class SourceList:
 
     def __init__(self, tick_ns: int, warn: Callable[[str], None]) -> None:
         self._warn = warn
-        self.sources: list[tuple[Source | LiveSource, StreamInput | RelationInput]] = []
+        self.sources: list[tuple[Source | LiveLines, StreamInput | RelationInput]] = []
         self._tick_ns = tick_ns
         self._driver: SourceDriver | None = None
         self._is_stopped = False
 
-    def add(self, source: Source | LiveSource, target: StreamInput | RelationInput) -> None:
+    def add(self, source: Source | LiveLines, target: StreamInput | RelationInput) -> None:
         """One more source."""
         self.sources.append((source, target))
         if isinstance(target, RelationInput):
@@ -36,7 +37,7 @@ class SourceList:
         if self._driver is not None:
             self._driver.add(source, target)
 
-    def open_again(self, before: Source | LiveSource, source: Source | LiveSource) -> None:
+    def open_again(self, before: Source | LiveLines, source: Source | LiveLines) -> None:
         """Let a source stand in the place of another, before anything is read."""
         assert self._driver is None
         self.sources = [(source if each is before else each, target) for each, target in self.sources]
@@ -46,7 +47,7 @@ class SourceList:
         for source in self.of(target):
             self.take_back(source)
 
-    def take_back(self, source: Source | LiveSource) -> None:
+    def take_back(self, source: Source | LiveLines) -> None:
         """Close and forget a source."""
         source.close()
         for _, target in self.sources:
@@ -56,7 +57,7 @@ class SourceList:
         if self._driver is not None:
             self._driver.remove(source)
 
-    def of(self, target: StreamInput | RelationInput) -> list[Source | LiveSource]:
+    def of(self, target: StreamInput | RelationInput) -> list[Source | LiveLines]:
         """The sources of an input."""
         return [source for source, its in self.sources if its is target]
 

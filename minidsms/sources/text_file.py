@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Protocol
 
+from minidsms.cql.errors import Error
 from minidsms.elements import Schema
-from minidsms.inputs.rejected import RejectedRows
-from minidsms.sources.blocks import Block, BlockReader, Marks, Reject, unmarked
+from minidsms.sources.blocks import BLOCK_BYTES, LINES, Block, BlockReader, Marks, Reject, unmarked
+from minidsms.sources.csv_form import USUAL, CsvForm
+from minidsms.sources.csv_rows import CsvRows
 from minidsms.sources.files import LOCAL, Files, open_file
+from minidsms.sources.json_rows import JsonRows
 from minidsms.sources.places import check_beginning, place_in
 from minidsms.sources.read_ahead import ReadAhead
-from minidsms.sources.source import Pace
+from minidsms.sources.source import BaseSource
 
 
 class Rows(Protocol):
@@ -37,17 +40,13 @@ class Rows(Protocol):
         """Go on with what another reader of the same rows has `learned`."""
 
 
-class TextFile:
-    """Base of the sources of text files; see `Source`. A subclass sets `_rows`."""
+class TextFile(BaseSource):
+    """Base of the sources of text files; see `Source` and `GoesOn`. A subclass sets `_rows`."""
 
-    pace = Pace()
     _rows: Rows
 
     def __init__(self, path: str, schema: Schema, marks: Marks, block_bytes: int, files: Files = LOCAL) -> None:
-        self.path = path
-        self.schema = schema
-        self.rejected = RejectedRows()
-        self.first_line: int | None = None
+        super().__init__(path, schema)
         self.position: Any = None
         self.rejected_before = 0
         self._file = open_file(path, files)
@@ -57,11 +56,9 @@ class TextFile:
 
     @property
     def bytes_read(self) -> int:
-        """Bytes of the file consumed so far."""
         return self._file.consumed()
 
     def go_on(self, position: Any) -> str:
-        """See `GoesOn`."""
         check_beginning(self.path, self._file, position)
         self._rows.learn(position["learned"])
         self._reader.go_on(position["byte"], position["line"])
@@ -98,3 +95,44 @@ class TextFile:
 
     def _parse(self, block: Block) -> tuple[Block, Any, list[Reject]]:
         return block, *self._rows.parse(unmarked(block))
+
+
+class CsvSource(TextFile):
+    """Rows of a CSV file, or (types_line) of a STREAM data file."""
+
+    def __init__(
+        self,
+        path: str,
+        schema: Schema,
+        relation: bool = False,
+        types_line: bool = False,
+        block_bytes: int = BLOCK_BYTES,
+        form: CsvForm = USUAL,
+        files: Files = LOCAL,
+    ) -> None:
+        super().__init__(path, schema, LINES if types_line else form.marks, block_bytes, files)
+        rows = CsvRows(path, schema, self.rejected, types_line, form)
+        try:
+            if form.header:
+                rows.take_header(self._reader.header(), relation)
+            else:
+                rows.take_order(False)
+        except Error:
+            self.close()
+            raise
+        self._rows = rows
+
+
+class JsonSource(TextFile):
+    """Rows of a JSON lines file."""
+
+    def __init__(
+        self,
+        path: str,
+        schema: Schema,
+        relation: bool = False,
+        block_bytes: int = BLOCK_BYTES,
+        files: Files = LOCAL,
+    ) -> None:
+        super().__init__(path, schema, LINES, block_bytes, files)
+        self._rows = JsonRows(path, schema, self.rejected, relation)

@@ -14,7 +14,8 @@ from minidsms.elements import Schema
 if TYPE_CHECKING:
     from minidsms.connection import Connection
     from minidsms.sinks.sink import Sink
-    from minidsms.sources.source import LiveSource, Source
+    from minidsms.sources.live_lines import LiveLines
+    from minidsms.sources.source import Source
 
 
 def open_declared(
@@ -23,7 +24,7 @@ def open_declared(
     schema: Schema,
     statement: syntax.CreateStream | syntax.CreateRelation,
     text: str,
-) -> Source | LiveSource:
+) -> Source | LiveLines:
     """The source that a declaration names. CqlError at FROM, or at the option that is wrong."""
     from minidsms.sources.opening import open_definition
 

@@ -19,7 +19,6 @@ from minidsms.machine_code.compile_time import thread_ns
 from minidsms.streamon.forcing import Forcing
 from minidsms.streamon.framework import Executor, Profiler, Reoptimizer
 from minidsms.streamon.plan_log import Decision
-from minidsms.streamon.rest import Rest
 from minidsms.streamon.stream_monitor import StreaMon
 
 P = TypeVar("P", bound=Hashable)
@@ -48,6 +47,25 @@ class Budget:
 DEFAULT = Budget()
 CREDITS = 2
 """What is granted at most is so many credits, and the urgent share of the time."""
+REST, LONGEST_REST = 8_192, 65_536
+"""Elements: of the first rest, and of the longest."""
+
+
+class Rest:
+    """How long whoever found nothing to change is left alone: each time twice as long, until something changes."""
+
+    def __init__(self) -> None:
+        self._length = REST
+
+    def longer(self) -> int:
+        """Elements to rest now; the next time it is longer."""
+        length = self._length
+        self._length = min(2 * length, LONGEST_REST)
+        return length
+
+    def wake(self) -> None:
+        """Something has changed."""
+        self._length = REST
 
 
 @dataclass

@@ -23,7 +23,7 @@ def _nobody(text: str) -> None:
 
 
 class StreaMon(SharedByCopies):
-    """plan_log: of all queries.  forcing: None but in tests (`minidsms.testing.forced_switching`).
+    """plan_log: of all queries.  forcing: None but in tests (`minidsms.testing.switching`).
 
     constraints: those that queries watch.  warn: is given what authors of declarations should know.  queries_of: the
     names of the queries that an operator works for.  instant: the last one at which a plan was looked at.

@@ -24,7 +24,7 @@ from minidsms.testing.definition import answer_and_end, leaves_failures_open
 from minidsms.testing.feeds import Push, Step
 from minidsms.testing.generators import Case
 from minidsms.testing.history import Change, Failure, Row, Value
-from minidsms.testing.switching import Before, in_turn, switching
+from minidsms.testing.switching import Before, forced_switching, in_turn, switching
 from minidsms.testing.user_definitions import USER_AGGREGATES, USER_FUNCTIONS, create_all
 
 Netted = dict[int, Counter[Row]]
@@ -132,11 +132,10 @@ def run_together(
     dropped: which queries (0, 1, ..) are closed before which call of the feed; their answers end there.  before: is
     called before each call of the feed, and once after the last, with the connection, the number of the call and the
     running queries.
-    forced_every: switch plans at every so many elements (`minidsms.testing.forced_switching`).  switch_seed: switch
+    forced_every: switch plans at every so many elements (`minidsms.testing.switching`).  switch_seed: switch
     sharing at random instants (`minidsms.testing.switching`).
     """
     from minidsms.connection import connect
-    from minidsms.testing.forced_switching import forced_switching
 
     declarations, feed = cases[0].declarations, cases[0].feed
     before = in_turn(before, None if switch_seed is None else switching(switch_seed))

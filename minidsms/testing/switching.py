@@ -1,10 +1,18 @@
-"""Sharing that is switched, and queries that are parted from the others, while a feed goes on (docs/semantics T5)."""
+"""Plans and sharing that change while a feed goes on, and queries that are parted from the others: whatever runs, the
+answer must not show it (docs/semantics T5).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from minidsms.streamon.forcing import ForcedSwitching
+
+if TYPE_CHECKING:
+    from minidsms.connection import Connection
 
 Before = Callable[[Any, int, list[Any]], None]
 """Called before each call of a feed, and once after the last: connection, number of the call, running queries."""
@@ -34,3 +42,19 @@ def in_turn(*calls: Before | None) -> Before | None:
             call(db, step, queries)
 
     return before if given else None
+
+
+@contextmanager
+def forced_switching(db: Connection, every: int = 1, seed: int = 0, plan: Any = None) -> Iterator[None]:
+    """Within the block, every adaptive place of every query of the connection switches its plan at each `every`-th
+    element: to `plan` where that is legal, else, with None, to a random legal one. Statistics do not count meanwhile.
+
+    The switches stand in the plan log with the reason "forced". The same seed and input give the same switches.
+    """
+    if every < 1:
+        raise ValueError("plans are switched at every element at most")
+    before, db.streamon.forcing = db.streamon.forcing, ForcedSwitching(every, seed, plan)
+    try:
+        yield
+    finally:
+        db.streamon.forcing = before

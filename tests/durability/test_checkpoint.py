@@ -30,7 +30,7 @@ from minidsms.durability.segments import entries
 from minidsms.operators.over import Over
 from minidsms.plan.matching import ONE
 from minidsms.plan.rules.pass_what_enters import _Streams
-from minidsms.plan.unnesting import _Builder, _Widened
+from minidsms.plan.unnesting import Builder, _Widened
 
 
 @pytest.fixture
@@ -310,12 +310,12 @@ def test_state_is_found_where_a_plan_had_more_operators(folder: str, monkeypatch
 def test_state_of_correlated_groups_that_had_a_constant_key_goes_on(
     folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    written, group = kept_state.KeptState.entries, _Builder._group
+    written, group = kept_state.KeptState.entries, Builder._group
 
     def of_version_6(state: kept_state.KeptState) -> Iterator[tuple[Fields, list[Piece]]]:
         return (({**fields, "version": 6}, pieces) for fields, pieces in written(state))
 
-    def by_one_more(builder: _Builder, state: Any, right: Any, keys: Any, outers: Any, calls: Any) -> Any:
+    def by_one_more(builder: Builder, state: Any, right: Any, keys: Any, outers: Any, calls: Any) -> Any:
         return group(builder, state, right, [ONE, *keys], [ONE, *outers], calls)
 
     declaration = "CREATE STREAM S (k INTEGER, t TEXT, v INTEGER)"
@@ -343,7 +343,7 @@ def test_state_of_correlated_groups_that_had_a_constant_key_goes_on(
         expected = [query.fetch() for query in running]
     with monkeypatch.context() as patch, opened(folder) as db:
         patch.setattr(kept_state.KeptState, "entries", of_version_6)
-        patch.setattr(_Builder, "_group", by_one_more)
+        patch.setattr(Builder, "_group", by_one_more)
         db.execute(declaration)
         for name, query in queries.items():
             db.execute(f"CREATE QUERY {name} AS {query}")

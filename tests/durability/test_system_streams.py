@@ -11,7 +11,7 @@ import minidsms
 from minidsms.durability import checkpoint
 from minidsms.durability.connection import DurableConnection
 from minidsms.durability.segments import entries
-from minidsms.testing.forced_switching import forced_switching
+from minidsms.testing.switching import forced_switching
 from tests.long.crashes import end_process
 
 

@@ -17,8 +17,8 @@ from minidsms.cql.binder import bind
 from minidsms.cql.parser import parse_query
 from minidsms.testing.compare import Answer, difference_of
 from minidsms.testing.definition import answer
-from minidsms.testing.forced_switching import forced_switching
 from minidsms.testing.history import History
+from minidsms.testing.switching import forced_switching
 
 MODES: list[dict[str, Any]] = [
     {"state_reduction": "off"},

@@ -19,8 +19,8 @@ from minidsms.process import large_pages
 from minidsms.query import Change
 from minidsms.testing.compare import check, difference_of, run_definition, run_together
 from minidsms.testing.feeds import Advance, Push, Step
-from minidsms.testing.forced_switching import forced_switching
 from minidsms.testing.generators import Case
+from minidsms.testing.switching import forced_switching
 from tests.seeds import seeds
 
 STREAMS = tuple(f"CREATE STREAM {name} (k INTEGER, b BOOLEAN, t TEXT, x FLOAT)" for name in "RSTU")

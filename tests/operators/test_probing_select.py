@@ -15,8 +15,8 @@ from minidsms.elements import Batch, Column, Schema, Type
 from minidsms.synopses.instant_counts import InstantCounts
 from minidsms.testing.compare import check, run_definition
 from minidsms.testing.feeds import random_feed
-from minidsms.testing.forced_switching import forced_switching
 from minidsms.testing.generators import Case, declaration
+from minidsms.testing.switching import forced_switching
 from tests.seeds import seeds
 
 NAMES = ["Sa", "Sb", "Sc", "Rel"]

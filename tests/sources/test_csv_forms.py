@@ -13,7 +13,7 @@ import minidsms
 from minidsms.cql.errors import CqlError
 from minidsms.elements import Schema, Type
 from minidsms.sources.csv_form import USUAL
-from minidsms.sources.csv_source import CsvSource
+from minidsms.sources.text_file import CsvSource
 
 ROWS = [
     ("1767225600", "1,5", "a"),

@@ -17,8 +17,8 @@ from minidsms.cql.catalog import RelationDef, StreamDef
 from minidsms.cql.errors import DataError, LateElementError, MemoryLimitError
 from minidsms.elements import MIN_INSTANT, Schema, Type
 from minidsms.inputs import RelationInput, StreamInput
-from minidsms.sources.csv_source import CsvSource
 from minidsms.sources.driver import SourceDriver
+from minidsms.sources.text_file import CsvSource
 from minidsms.values.dictionary import TextDictionary
 
 SCHEMA = Schema.of(("at", Type.INTEGER), ("v", Type.INTEGER))

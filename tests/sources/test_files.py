@@ -25,10 +25,9 @@ from minidsms.inputs.rejected import RejectedRows
 from minidsms.sources import json_rows
 from minidsms.sources.blocks import Block, BlockReader, Marks
 from minidsms.sources.csv_rows import CsvRows
-from minidsms.sources.csv_source import CsvSource
 from minidsms.sources.json_rows import JsonRows
-from minidsms.sources.json_source import JsonSource
 from minidsms.sources.opening import open_source
+from minidsms.sources.text_file import CsvSource, JsonSource
 
 SCHEMA = Schema.of(("at", Type.TIMESTAMP), ("v", Type.FLOAT), ("name", Type.TEXT))
 ROWS = [(1, 1.5, "a"), (2, None, "b, c"), (3, 2.0, None)]

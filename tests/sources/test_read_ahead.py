@@ -16,10 +16,9 @@ from pyarrow import parquet
 
 from minidsms.elements import Schema, Type
 from minidsms.sources.columnar_source import ParquetSource
-from minidsms.sources.csv_source import CsvSource
-from minidsms.sources.json_source import JsonSource
 from minidsms.sources.read_ahead import ReadAhead
 from minidsms.sources.source import BATCH_ROWS
+from minidsms.sources.text_file import CsvSource, JsonSource
 
 SCHEMA = Schema.of(("k", Type.INTEGER), ("at", Type.TIMESTAMP), ("t", Type.TEXT))
 

@@ -13,7 +13,6 @@ import pytest
 
 import minidsms
 from minidsms.archive.compacting import compact
-from minidsms.archive.expiring import expire
 from minidsms.archive.format import ArchiveFile, archives_in, find
 from minidsms.archive.writer import Writer
 from minidsms.cql.binder import Bound, bind
@@ -48,7 +47,7 @@ def expire_half(folder: str) -> None:
     for archive in archives_in(folder):
         first, last = Extent.of([archive]).span
         with Writer(archive) as writer:
-            expire(writer, (last - first) // 2)
+            writer.expire((last - first) // 2)
 
 
 def answer_by_slices(

@@ -10,7 +10,7 @@ import pytest
 import minidsms
 from minidsms.cql.errors import Error, QueryError
 from minidsms.kernels import filtering
-from minidsms.testing.forced_switching import forced_switching
+from minidsms.testing.switching import forced_switching
 
 ALGORITHMS = ("a_greedy", "sweep", "independent", "local_swaps", "optimal", "static")
 DECLARATION = "CREATE STREAM S (a INTEGER, b INTEGER, c FLOAT, t TEXT)"

@@ -17,7 +17,7 @@ import pytest
 import minidsms
 from minidsms.process.side_by_side import FIRST_TRIES, TRIED_EVERY, Dividing, side_by_side
 from minidsms.streamon.pipelined_filters import executor
-from minidsms.testing.forced_switching import forced_switching
+from minidsms.testing.switching import forced_switching
 
 CONDITIONS = (
     "a % 3 = 0",

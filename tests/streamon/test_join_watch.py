@@ -11,7 +11,7 @@ import numpy as np
 
 from minidsms.elements import Batch
 from minidsms.streamon.join_watch import BUSY, TICK, JoinWatch
-from minidsms.streamon.rest import LONGEST_REST, REST, Rest
+from minidsms.streamon.loop import LONGEST_REST, REST, Rest
 
 PART = 1_024
 

@@ -17,12 +17,10 @@ from minidsms.shell.commands import (
     mode,
     plan,
     queries,
-    quit,
     schema,
     set,
+    shell,
     stats,
-    timer,
-    ui,
     watch,
 )
 from minidsms.shell.commands.command import Arguments, Command
@@ -49,14 +47,14 @@ COMMANDS: dict[str, Command] = {
         explain.EXPLAIN,
         stats.STATS,
         decisions.DECISIONS,
-        ui.UI,
+        shell.UI,
         set.SET,
-        timer.TIMER,
+        shell.TIMER,
         files.OUTPUT,
         files.READ,
         files.SAVE,
         files.OPEN,
-        quit.QUIT,
+        shell.QUIT,
     )
 }
 

@@ -18,8 +18,7 @@ from minidsms.streamon.caching.profiler import CacheProfiler
 from minidsms.streamon.caching.sampler import PipelineSampler
 from minidsms.streamon.framework import Proposal
 from minidsms.streamon.join_watch import JoinWatch
-from minidsms.streamon.loop import Budget, Loop
-from minidsms.streamon.rest import LONGEST_REST
+from minidsms.streamon.loop import LONGEST_REST, Budget, Loop
 
 BUDGET = Budget(urgent=0.04, promised=0.1, credit_ns=500_000)
 """Sampling and choosing may take a tenth of what caches would save at best, and a credit whenever the inputs begin to
@@ -30,7 +29,9 @@ BEGIN_NS = 500_000
 
 
 class AdaptiveCaches:
-    """`watch` counts the join's elements, times it, and asks.  consistency: of the candidates, 'prefix' or 'global'."""
+    """`watch` counts the join's elements, times it, and asks.  consistency: of the candidates, 'prefix' or 'global'.
+    See `Adapting`.
+    """
 
     def __init__(self, watch: JoinWatch, consistency: str) -> None:
         join, streamon = watch.join, watch.streamon
@@ -81,7 +82,6 @@ class AdaptiveCaches:
             self.due_at = 0
 
     def look(self, part: Sequence[Batch | None], instant: int) -> None:
-        """See `Adapting.look`."""
         self.due_at = self._watch.elements + self._pause
         self._adapt(part, instant)
 

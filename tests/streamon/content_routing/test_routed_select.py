@@ -16,7 +16,7 @@ import minidsms
 from minidsms.cql.errors import QueryError
 from minidsms.expressions.classifiers import Classifier, Reading
 from minidsms.expressions.routes import Routes
-from minidsms.testing.forced_switching import forced_switching
+from minidsms.testing.switching import forced_switching
 
 DECLARATION = "CREATE STREAM S (a INTEGER, b INTEGER, c FLOAT, t TEXT, w TIMESTAMP, f BOOLEAN)"
 CONDITION = "a % 10 < 9 AND b > 100 AND c <= 0.5 AND t LIKE 'x%' AND (f OR a IN (1, 2, 3, 5, 8, 13, 21))"

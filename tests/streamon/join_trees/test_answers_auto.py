@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 import minidsms
-from minidsms.streamon import rest
+from minidsms.streamon import loop
 from minidsms.streamon.join_trees import adaptive_trees, reoptimizer
 from minidsms.streamon.loop import Budget, adaptations_of
 from minidsms.testing.compare import Answer, check, netted, run_definition
 from minidsms.testing.feeds import Advance
-from minidsms.testing.forced_switching import forced_switching
 from minidsms.testing.generators import Case
+from minidsms.testing.switching import forced_switching
 from tests.long.join_cases import random_join_case
 from tests.seeds import seeds
 
@@ -34,8 +34,8 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trees are looked at after every few elements."""
     for name, value in {"BUDGET": Budget(worth_tuples=3), "INTERVAL": 3, "ENOUGH": 2}.items():
         monkeypatch.setattr(adaptive_trees, name, value)
-    monkeypatch.setattr(rest, "LONGEST_REST", 1)
-    monkeypatch.setattr(rest, "REST", 1)
+    monkeypatch.setattr(loop, "LONGEST_REST", 1)
+    monkeypatch.setattr(loop, "REST", 1)
     monkeypatch.setattr(reoptimizer, "ENOUGH", 2)
     monkeypatch.setattr(reoptimizer, "LEAST_BAN", 10)
 

@@ -13,7 +13,7 @@ from minidsms.operators.screen import Screen
 from minidsms.screens import level as levels
 from minidsms.screens.sequence import Homes, Sequence
 from minidsms.streamon.screening.arranging import looked_at, macro_sequence
-from minidsms.testing.forced_switching import forced_switching
+from minidsms.testing.switching import forced_switching
 
 COLUMNS = ("a", "b", "c", "d")
 
