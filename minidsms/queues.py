@@ -126,10 +126,6 @@ class Queue:
         """The instant of the oldest element, or None."""
         return int(self._batches[0].ts[0]) if self._batches else None
 
-    def batches(self) -> tuple[Batch, ...]:
-        """What waits, oldest first (for tests, checkpoints and the dictionary's sweep)."""
-        return tuple(self._batches)
-
     def cut(self, until: int, budget: int) -> int:
         """The greatest instant t <= until such that the elements with ts <= t are at most `budget`, or form a single
         instant.

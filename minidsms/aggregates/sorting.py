@@ -25,9 +25,6 @@ class Few(list[Any]):
 
     __slots__ = ()
 
-    def bisect_left(self, row: Any) -> int:
-        return bisect_left(self, row)
-
     def add(self, row: Any) -> None:
         insort(self, row)
 

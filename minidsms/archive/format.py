@@ -520,12 +520,3 @@ def find(folder: str, name: str, as_of: AsOf | None = None) -> Archive:
     names = ", ".join(one_line(a.metadata.name) for a in archives)
     there = f"there are: {names}" if archives else "there is none at all"
     raise Error(f"{folder!r} has no archive {quoted(name)}; {there}")
-
-
-def columns_of(archive: Archive, names: Sequence[str] | None = None) -> list[Any]:
-    """The fields of data columns by name, all of them by default."""
-    metadata = archive.metadata
-    if names is None:
-        return list(metadata.fields)
-    by_name = {name.lower(): field for name, field in zip(metadata.schema.names, metadata.fields)}
-    return [by_name[name.lower()] for name in names]

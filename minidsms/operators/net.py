@@ -56,11 +56,6 @@ class Net(Operator):
         load()
         self._present = PresentRun(input.schema) if keeps else None
 
-    @property
-    def keeps(self) -> bool:
-        """Whether the rows present are known here."""
-        return self._present is not None
-
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         batch = batches[0]
         if batch is None:

@@ -40,11 +40,6 @@ class PlanNode:
     figures: dict[str, Any] = field(default_factory=dict)
     parts: tuple[str, ...] = ()
 
-    @property
-    def label(self) -> str:
-        """Name and detail."""
-        return f"{self.name} {self.detail}".rstrip()
-
 
 @dataclass(frozen=True)
 class PlanEdge:

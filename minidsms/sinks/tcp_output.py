@@ -115,12 +115,6 @@ class TcpServer:
         self._header = header
         begin(self._thread)
 
-    @property
-    def clients(self) -> int:
-        """How many are connected."""
-        with self._lock:
-            return len(self._clients)
-
     def write(self, data: bytes) -> None:
         """Let lines wait for every client."""
         with self._lock:
