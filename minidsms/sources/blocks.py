@@ -19,7 +19,7 @@ import numpy as np
 from minidsms.cql.errors import Error
 from minidsms.cql.masking import masked
 from minidsms.elements import BoolArray
-from minidsms.sources.files import cannot_read
+from minidsms.sources.files import reading
 
 BLOCK_BYTES = 4 << 20
 RECORD_BYTES = 1 << 20
@@ -130,25 +130,21 @@ class BlockReader:
 
     def header(self) -> bytes:
         """The first line, without its end and a byte order mark."""
-        try:
+        with reading(self.path):
             line = self._file.readline(RECORD_BYTES)
-        except Exception as error:  # zlib's error has no base of its own
-            raise cannot_read(self.path, error) from None
         self._line += 1
         self._start += len(line)
         return line.removeprefix(BYTE_ORDER_MARK).rstrip(b"\r\n")
 
     def go_on(self, start: int, line: int) -> None:
         """Let the next block begin here."""
-        try:
+        with reading(self.path):
             if self._file.seekable():
                 self._file.seek(start)
             else:
                 left = start - self._start
                 while left > 0 and (data := self._file.read(min(left, self._block_bytes))):
                     left -= len(data)
-        except Exception as error:
-            raise cannot_read(self.path, error) from None
         self._line, self._start = line, start
 
     def blocks(self) -> Iterator[Block]:
@@ -181,10 +177,8 @@ class BlockReader:
         return block
 
     def _read(self) -> bytes:
-        try:
+        with reading(self.path):
             return self._file.read(self._block_bytes)
-        except Exception as error:
-            raise cannot_read(self.path, error) from None
 
 
 def unmarked(block: Block) -> Block:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from minidsms.cql.errors import Error
 from minidsms.elements import Schema
 from minidsms.inputs.foreign import check_whole
-from minidsms.sources.files import LOCAL, Files, OpenFile, cannot_read, open_file
+from minidsms.sources.files import LOCAL, Files, OpenFile, cannot_read, open_file, reading
 from minidsms.sources.read_ahead import ReadAhead
 from minidsms.sources.source import BATCH_ROWS, BaseSource, FileColumn, choose_columns
 
@@ -35,16 +35,10 @@ class ParquetSource(BaseSource):
         self.bytes_total = self._opened.size
         self._done = 0.0
         self._ahead: ReadAhead[Any, Any] | None = None
-        try:
+        with reading(path, self.close):
             self._file = parquet.ParquetFile(self._opened.data)
             names = self._file.schema_arrow.names
             self._columns = choose_columns(path, names, schema, relation)
-        except Error:
-            self.close()
-            raise
-        except Exception as error:
-            self.close()
-            raise cannot_read(path, error) from None
 
     @property
     def bytes_read(self) -> int:
@@ -108,7 +102,7 @@ class ArrowSource(BaseSource):
         super().__init__(path, schema)
         self._opened = _natively(path, files)
         self.bytes_total = self._opened.size
-        try:
+        with reading(path, self.close):
             try:
                 self._file: Any = ipc.open_file(self._opened.data)
                 self._batches = (self._file.get_batch(i) for i in range(self._file.num_record_batches))
@@ -117,12 +111,6 @@ class ArrowSource(BaseSource):
                 self._file = ipc.open_stream(self._opened.data)
                 self._batches = iter(self._file)
             self._columns = choose_columns(path, self._file.schema.names, schema, relation)
-        except Error:
-            self.close()
-            raise
-        except Exception as error:
-            self.close()
-            raise cannot_read(path, error) from None
 
     @property
     def bytes_read(self) -> int:

@@ -19,7 +19,7 @@ from minidsms.cql.masking import masked
 from minidsms.elements import Schema, Type
 from minidsms.extras import library
 from minidsms.sources import postgres
-from minidsms.sources.files import cannot_read, open_file
+from minidsms.sources.files import open_file, reading
 from minidsms.sources.source import BATCH_ROWS, BaseSource, choose_columns
 from minidsms.sources.text_columns import arrow_type
 
@@ -46,34 +46,24 @@ class DatabaseSource(BaseSource):
             open_file(path).close()  # what is not there is told as of any file
             self.bytes_total = os.path.getsize(path)
             self._database = _sqlite(path) if kind == "sqlite" else _duckdb(path)
-        try:
+        with reading(self.path, self.close):
             if kind == "postgresql":
                 self._table = postgres.identifier(*postgres.table_named(self._database, self.path, table))
             else:
                 self._table = postgres.identifier(_chosen(path, table, self._tables(kind)))
             names = [row[0] for row in self._rows(f"SELECT * FROM {self._table} LIMIT 0").description]
             self._columns = choose_columns(self.path, names, schema, relation)
-        except Error:
-            self.close()
-            raise
-        except Exception as error:
-            self.close()
-            raise cannot_read(self.path, error) from None
         self._is_remote = kind == "postgresql"
 
     def read(self) -> Iterator[Any]:
         """The rows, BATCH_ROWS at a time."""
         types = [*self.schema.types, *[None] * (len(self._columns) - len(self.schema))]
-        try:
+        with reading(self.path):
             found = self._found(types)
             while rows := found.fetchmany(BATCH_ROWS):
                 columns = zip(zip(*rows), types, self._columns)
                 arrays = [self._array(values, type_, column.name) for values, type_, column in columns]
                 yield pa.RecordBatch.from_arrays(arrays, names=[column.batch_name for column in self._columns])
-        except Error:
-            raise
-        except Exception as error:
-            raise cannot_read(self.path, error) from None
         self.bytes_read = self.bytes_total
         self.close()
 
@@ -125,11 +115,9 @@ def _sqlite(path: str) -> Any:
 
 def _duckdb(path: str) -> Any:
     duckdb = library("duckdb", "a database of DuckDB", "duckdb")
-    try:
+    with reading(path):
         # A name of a table may else be that of a file.
         return duckdb.connect(path, read_only=True, config={"enable_external_access": "false"})
-    except Exception as error:
-        raise cannot_read(path, error) from None
 
 
 def _chosen(path: str, table: str | None, tables: list[str]) -> str:

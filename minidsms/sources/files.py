@@ -12,7 +12,7 @@ import gzip
 import io
 import lzma
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any, Protocol, cast
 
@@ -117,6 +117,26 @@ def open_file(path: str, files: Files = LOCAL) -> OpenFile:
         if path.lower().endswith(ending):
             return OpenFile(cast("IO[bytes]", unpacked(raw)), raw, size, begins)
     return OpenFile(raw, raw, size, begins)
+
+
+@contextlib.contextmanager
+def reading(path: str, close: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """What fails is an Error that names the file, and closes it."""
+    try:
+        yield
+    except Exception as error:  # zlib's error has no base of its own
+        close()
+        raise (error if isinstance(error, Error) else cannot_read(path, error)) from None
+
+
+def content(path: str, files: Files = LOCAL, most: int = -1) -> bytes:
+    """What a file holds, or so many bytes of it. Error with a way out where it cannot be read."""
+    file = open_file(path, files)
+    try:
+        with reading(path):
+            return file.data.read(most)
+    finally:
+        file.close()
 
 
 def unpacked_name(path: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from minidsms.cql.errors import Error, quoted, shown
 from minidsms.extras import library
-from minidsms.sources.files import cannot_read, open_file
+from minidsms.sources.files import content
 from minidsms.sources.options import OptionError, Options
 
 MESSAGE_FORMATS = ("avro", "protobuf")
@@ -53,7 +53,7 @@ def avro(options: Options, has_head: bool) -> Messages:
     fastavro = library("fastavro", "FORMAT avro", "avro")
     path = _needed(options, "schema", "a file with the schema of the messages, schema = 'orders.avsc'")
     try:
-        schema = fastavro.schema.parse_schema(json.loads(_content(path)))
+        schema = fastavro.schema.parse_schema(json.loads(content(path)))
         fields = schema["fields"]
     except Error:
         raise
@@ -90,7 +90,7 @@ def protobuf(options: Options, has_head: bool) -> Messages:
     name = _needed(options, "message", "the type of the messages, message = 'shop.Order'")
     pool = descriptor_pool.DescriptorPool()
     try:
-        for file in descriptor_pb2.FileDescriptorSet.FromString(_content(path)).file:
+        for file in descriptor_pb2.FileDescriptorSet.FromString(content(path)).file:
             pool.Add(file)
         descriptor = pool.FindMessageTypeByName(name)
     except KeyError:
@@ -190,13 +190,3 @@ def _needed(options: Options, name: str, what: str) -> str:
     if given is None:
         raise OptionError(name, f'the option "{name}" is missing', f"it is {what}")
     return given
-
-
-def _content(path: str) -> bytes:
-    file = open_file(path)
-    try:
-        return file.data.read()
-    except Exception as error:
-        raise cannot_read(path, error) from None
-    finally:
-        file.close()

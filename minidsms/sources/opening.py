@@ -20,7 +20,7 @@ from minidsms.sources.blocks import BYTE_ORDER_MARK
 from minidsms.sources.columnar_source import ArrowSource, ParquetSource
 from minidsms.sources.csv_form import CsvForm, csv_form
 from minidsms.sources.database_source import DATABASES, DatabaseSource
-from minidsms.sources.files import BY_SUFFIX, LOCAL, Files, cannot_read, is_packed, open_file, unpacked_name
+from minidsms.sources.files import BY_SUFFIX, LOCAL, Files, content, is_packed, unpacked_name
 from minidsms.sources.line_rows import LINE_FORMATS
 from minidsms.sources.live_lines import LiveLines
 from minidsms.sources.many_files import ManyFiles
@@ -32,6 +32,8 @@ from minidsms.sources.text_file import CsvSource, JsonSource
 FORMATS = ("csv", "json", "parquet", "arrow", "stream", *DATABASES)
 
 _BY_NAME = {**BY_SUFFIX, ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite", ".duckdb": "duckdb"}
+_START = 4096
+"""Bytes of a file that tell what it is."""
 _TYPES_LINE = re.compile(r"i(,(i|f|b|c[0-9]+))*")
 
 
@@ -112,7 +114,7 @@ def _open_file(path: str, format: str | None, schema: Schema, relation: bool, op
     chosen = format
     if chosen in (None, "csv"):
         # A STREAM script's data is often called .csv too; its line of types tells it.
-        start = _start(path, files)
+        start = content(path, files, _START)
         if _is_stream_data(start, schema):
             chosen = "stream"
     if chosen is None:
@@ -205,7 +207,7 @@ def _open_tail(path: str, format: str | None, schema: Schema, relation: bool, op
         return _open_followed(path, chosen, schema, relation, options)
     from minidsms.sources.tail_source import Tail
 
-    form = _line_form(chosen, chosen or _by_content(path, _start(path, LOCAL)), path, options, True)
+    form = _line_form(chosen, chosen or _by_content(path, content(path, most=_START)), path, options, True)
     tail = Tail(
         path,
         form is not None and form.header,
@@ -245,17 +247,6 @@ def _is_pipe(path: str) -> bool:
 
 def _by_name(path: str) -> str | None:
     return _BY_NAME.get(os.path.splitext(unpacked_name(path))[1])
-
-
-def _start(path: str, files: Files) -> bytes:
-    """The first bytes of the file."""
-    file = open_file(path, files)
-    try:
-        return file.data.read(4096)
-    except Exception as error:
-        raise cannot_read(path, error) from None
-    finally:
-        file.close()
 
 
 def _is_stream_data(start: bytes, schema: Schema) -> bool:
