@@ -798,7 +798,7 @@ class DurableConnection(Connection):
     @property
     def rules(self) -> list[QueryEach]:
         """The tables' queries that are followed."""
-        return [each for each in self._each if isinstance(each, QueryEach) and not each.closed]
+        return [each for each in self._each if not each.closed]
 
     def _follow(self) -> None:
         self._depth += 1  # what follows from an entry is none of its own

@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from minidsms.answers.callbacks import Callbacks
 from minidsms.answers.news import News
@@ -61,24 +61,12 @@ if TYPE_CHECKING:
     from minidsms.sinks.sink import Sink
     from minidsms.sources.live_lines import LiveLines
     from minidsms.sources.source import Source
+    from minidsms.statements.rules import QueryEach
 
 
 _NOT_LOGGED = contextlib.nullcontext()
 MOST_NAMES = 30
 """Names that an error lists."""
-
-
-class Follower(Protocol):
-    """Who registers queries for the rows of a relation. table: its name."""
-
-    table: str
-
-    @property
-    def has_news(self) -> bool:
-        """Rows have come or gone."""
-
-    def follow(self) -> None:
-        """Register and close queries."""
 
 
 class Database:
@@ -129,7 +117,7 @@ class Database:
         self.reading = SourceList(self.tick_ns, self.warnings.append)
         self.news = News(lambda: self.groups.all)
         self._callbacks = Callbacks(self.lock, lambda: list(self.outward.values()), self.news)
-        self._each: list[Follower] = []
+        self._each: list[QueryEach] = []
         self._is_stepping = False
         self._unnamed = 0
         self._closed = False
@@ -487,7 +475,7 @@ class Database:
         """Queries are registered for the rows of a relation."""
         return any(each.table.lower() == name.lower() for each in self._each)
 
-    def unfollow(self, each: Follower) -> None:
+    def unfollow(self, each: QueryEach) -> None:
         """It follows its table no longer."""
         self._each = [other for other in self._each if other is not each]
 

@@ -123,7 +123,7 @@ class Past:
     def _remember(self, queries: Sequence[RunningQuery], now_s: float) -> None:
         db = self._db
         rows = Rows()
-        gather(_Looked(db, queries), rows, self._since, now_s - self._last_s, resets_peaks=False)
+        gather(db, queries, rows, self._since, now_s - self._last_s, resets_peaks=False)
         self._last_s, self.at_s = now_s, round(now_s - db.began_s, 6)
         self.told = _told(rows)
         began = {query.name: round(query.began_s - db.began_s, 6) for query in queries}
@@ -154,24 +154,9 @@ class Past:
             self.pictures.append(Picture(round(now_s - self._db.began_s, 6), compressed(text)))
 
 
-class _Looked:
-    """A connection as far as it is looked at (`system_streams.sys_stream.Observed`)."""
-
-    def __init__(self, db: Database, queries: Sequence[RunningQuery]) -> None:
-        self.queries = {query.name: query for query in queries}
-        self.settings = db.settings
-        self.tick_ns = db.tick_ns
-        self.streamon = db.streamon
-        self.nbytes = db.nbytes
-        self.inputs = db.inputs
-        self.screens = db.screens
-        self.scheduler = db.scheduler
-
-
 def _told(rows: Rows) -> Told:
-    columns = rows.columns()
     told: Told = {}
-    for kind, entity, name, ival, fval in zip(*(columns[c] for c in ("kind", "entity", "property", "ival", "fval"))):
+    for kind, entity, name, ival, fval in rows.told:
         entities = told.setdefault(kind, {})
         if entity in entities or len(entities) < _MOST_ENTITIES:
             entities.setdefault(entity, {})[name] = ival if fval is None else fval

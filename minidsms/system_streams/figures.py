@@ -27,32 +27,19 @@ _MOST_STATISTICS = 50
 
 
 class Rows:
-    """Rows being gathered, in columns."""
+    """Rows being gathered. told: (kind, entity, property, ival, fval) of each."""
 
     def __init__(self) -> None:
-        self._entity: list[str] = []
-        self._kind: list[str] = []
-        self._property: list[str] = []
-        self._ival: list[int | None] = []
-        self._fval: list[float | None] = []
+        self.told: list[tuple[str, str, str, int | None, float | None]] = []
 
     def add(self, kind: str, entity: str, name: str, ival: int | None = None, fval: float | None = None) -> None:
         """One row."""
-        self._entity.append(entity)
-        self._kind.append(kind)
-        self._property.append(name)
-        self._ival.append(ival)
-        self._fval.append(fval)
+        self.told.append((kind, entity, name, ival, fval))
 
     def columns(self) -> dict[str, Sequence[Any]]:
         """All rows, by the names of the columns."""
-        return {
-            "entity": self._entity,
-            "kind": self._kind,
-            "property": self._property,
-            "ival": self._ival,
-            "fval": self._fval,
-        }
+        names = ("kind", "entity", "property", "ival", "fval")
+        return {name: [row[i] for row in self.told] for i, name in enumerate(names)}
 
 
 class Since:
@@ -209,7 +196,7 @@ def tell_query(rows: Rows, query: RunningQuery, memory: Memory, seconds: float) 
         rows.add("stall", query.name, stuck.stream, stuck.waiting, float(stuck.behind))
 
 
-def tell_scheduler(rows: Rows, scheduler: Scheduler, operators: Sequence[Operator], memory: Memory) -> None:
+def tell_scheduler(rows: Rows, scheduler: Scheduler, operators: Sequence[Operator]) -> None:
     """How many turns it gave and the time they took, over all operators there are."""
     runs = sum(o.counters.runs for o in operators)
     time_ns = sum(o.counters.time_ns for o in operators)
@@ -222,16 +209,3 @@ def tell_scheduler(rows: Rows, scheduler: Scheduler, operators: Sequence[Operato
 def _instant(ts: int) -> int | None:
     """An instant; None before the first and after the last."""
     return ts if MIN_INSTANT < ts < MAX_INSTANT else None
-
-
-__all__ = [
-    "Memory",
-    "Rows",
-    "Since",
-    "tell_constraints",
-    "tell_operators",
-    "tell_query",
-    "tell_scheduler",
-    "tell_source",
-    "tell_store",
-]

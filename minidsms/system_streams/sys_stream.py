@@ -9,18 +9,13 @@ Babu 2005, section 2.4; docs/sys-stream.md lists the properties.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from minidsms.elements import Schema, Type
 from minidsms.engine.running_query import RunningQuery
-from minidsms.inputs.relation_input import RelationInput
-from minidsms.inputs.stream_input import StreamInput
 from minidsms.operators.operator import Operator
-from minidsms.operators.screen import Screen
-from minidsms.scheduler import Scheduler
-from minidsms.settings import Settings, interval_ticks
-from minidsms.streamon.stream_monitor import StreaMon
+from minidsms.settings import interval_ticks
 from minidsms.system_streams.figures import (
     Memory,
     Rows,
@@ -34,6 +29,9 @@ from minidsms.system_streams.figures import (
     tell_store,
 )
 
+if TYPE_CHECKING:
+    from minidsms.engine.database import Database
+
 SCHEMA = Schema.of(
     ("ts", Type.TIMESTAMP),
     ("entity", Type.TEXT),
@@ -44,34 +42,6 @@ SCHEMA = Schema.of(
 )
 
 
-class Observed(Protocol):
-    """What SysStream reads of a connection."""
-
-    settings: Settings
-    tick_ns: int
-    streamon: StreaMon
-
-    @property
-    def queries(self) -> Mapping[str, RunningQuery]:
-        """Those that run, by name in lower case."""
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held by everything."""
-
-    @property
-    def inputs(self) -> Sequence[StreamInput | RelationInput]:
-        """Streams and relations."""
-
-    @property
-    def screens(self) -> Sequence[Screen]:
-        """What looks up many filters at once."""
-
-    @property
-    def scheduler(self) -> Scheduler:
-        """Which operator runs next."""
-
-
 class SysStream:
     """The publisher of SysStream."""
 
@@ -79,8 +49,8 @@ class SysStream:
     schema = SCHEMA
     is_prompt = False
 
-    def __init__(self, observed: Observed) -> None:
-        self._observed = observed
+    def __init__(self, db: Database) -> None:
+        self._db = db
         self._last = 0
         self._setting: object = None
         self._interval = 0
@@ -89,7 +59,7 @@ class SysStream:
     def begin(self, now: int) -> None:
         """Rates are of what comes from now on."""
         self._last = now
-        gather(self._observed, Rows(), self._since, 0.0)
+        gather(self._db, self._db.queries.values(), Rows(), self._since, 0.0)
 
     def end(self) -> None:
         """Forget what was read."""
@@ -97,34 +67,42 @@ class SysStream:
 
     def is_due(self, now: int) -> bool:
         """The interval is over, or the clock has been set back."""
-        setting = self._observed.settings["sys_interval"]
+        setting = self._db.settings["sys_interval"]
         if setting is not self._setting:
-            self._setting, self._interval = setting, interval_ticks(setting, self._observed.tick_ns)
+            self._setting, self._interval = setting, interval_ticks(setting, self._db.tick_ns)
         return now - self._last >= self._interval or now < self._last
 
     def columns(self, now: int) -> Mapping[str, Sequence[Any]]:
         """A row per entity and property."""
         rows = Rows()
-        gather(self._observed, rows, self._since, (now - self._last) * self._observed.tick_ns / 1e9)
+        seconds = (now - self._last) * self._db.tick_ns / 1e9
+        gather(self._db, self._db.queries.values(), rows, self._since, seconds)
         self._last = now
         return rows.columns()
 
 
-def gather(observed: Observed, rows: Rows, since: Memory, seconds: float, resets_peaks: bool = True) -> None:
-    """Everything there is to tell. since: what was told last, so many seconds ago.  resets_peaks: those of queues are
-    of the time since then.
+def gather(
+    db: Database,
+    queries: Collection[RunningQuery],
+    rows: Rows,
+    since: Memory,
+    seconds: float,
+    resets_peaks: bool = True,
+) -> None:
+    """Everything there is to tell of a connection, and of these of its queries. since: what was told last, so many
+    seconds ago.  resets_peaks: those of queues are of the time since then.
     """
-    operators = operator_names(observed.queries.values())
+    operators = operator_names(queries)
     tell_operators(rows, operators, since, seconds, resets_peaks)
-    tell_screens(rows, observed.screens, operators)
-    tell_constraints(rows, observed.streamon, operators)
-    for each in observed.inputs:
+    tell_screens(rows, db.screens, operators)
+    tell_constraints(rows, db.streamon, operators)
+    for each in db.inputs:
         tell_source(rows, each, since, seconds)
         tell_store(rows, each)
-    for query in observed.queries.values():
+    for query in queries:
         tell_query(rows, query, since, seconds)
-    tell_scheduler(rows, observed.scheduler, [operator for _, operator in operators], since)
-    rows.add("connection", "connection", "nbytes", observed.nbytes)
+    tell_scheduler(rows, db.scheduler, [operator for _, operator in operators])
+    rows.add("connection", "connection", "nbytes", db.nbytes)
 
 
 def operator_names(queries: Iterable[RunningQuery]) -> list[tuple[str, Operator]]:
