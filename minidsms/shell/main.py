@@ -7,11 +7,12 @@ interrupted. Nothing heavy is imported before the command line is known to be ri
 from __future__ import annotations
 
 import argparse
+import importlib
 import io
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minidsms.shell.archive_arguments import add_archive, add_replay
@@ -30,6 +31,17 @@ _EPILOG = """examples:
   minidsms explain "SELECT .." --file declarations.cql
 """
 
+_MODULES = {
+    "run": "shell.run",
+    "explain": "shell.explain",
+    "check": "shell.check_command",
+    "archive": "shell.archive_command",
+    "replay": "shell.replay_command",
+    "offload": "shell.offload",
+    "ingest": "shell.ingest_command",
+    "ui": "web.command",
+}
+"""What carries out each command: a function of its name in a module that is loaded then."""
 _UNITS = ("ns", "us", "ms", "s", "m", "h", "d")
 
 
@@ -48,10 +60,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given and os.path.isfile(given[0]):
             parser.error(f"{given[0]} is a file, not a command: minidsms run {given[0]}")
         options = parser.parse_args(given)
-        if options.command is None:
-            return _shell(options)
-        for option, is_given in (("--safe", options.safe), ("--db FOLDER", options.db is not None)):
-            if is_given and not (option.startswith("--db") and options.command == "run"):
+        for option, is_given, may_take in (
+            ("--safe", options.safe, ()),
+            ("--db FOLDER", options.db is not None, ("run",)),
+        ):
+            if is_given and options.command not in (None, *may_take):
                 parser.error(f"{option} belongs to the shell, not to {options.command}: minidsms {option} .. -f FILE")
         return _command(options)
     except KeyboardInterrupt:
@@ -78,39 +91,15 @@ def _command(options: argparse.Namespace) -> int:
     from minidsms.shell.harmless import error_line
 
     try:
+        if options.command is None:
+            from minidsms.shell.starting import start
+
+            return start(options)
         if options.command == "run" and options.db is not None:
             return _run_in_folder(options)
-        if options.command == "run":
-            from minidsms.shell.run import run
-
-            return run(options)
-        if options.command == "archive":
-            from minidsms.shell.archive_command import archive
-
-            return archive(options)
-        if options.command == "replay":
-            from minidsms.shell.replay_command import replay
-
-            return replay(options)
-        if options.command == "offload":
-            from minidsms.shell.offload import offload
-
-            return offload(options)
-        if options.command == "ingest":
-            from minidsms.shell.ingest_command import ingest
-
-            return ingest(options)
-        if options.command == "check":
-            from minidsms.shell.check_command import check
-
-            return check(options)
-        if options.command == "ui":
-            from minidsms.web.command import ui
-
-            return ui(options)
-        from minidsms.shell.explain import explain
-
-        return explain(options)
+        module = importlib.import_module(f"minidsms.{_MODULES[options.command]}")
+        carry_out: Callable[[argparse.Namespace], int] = getattr(module, options.command)
+        return carry_out(options)
     except Error as error:
         print(error_line(error), file=sys.stderr)
         return 1
@@ -130,19 +119,6 @@ def _run_in_folder(options: argparse.Namespace) -> int:
         return 130
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _shell(options: argparse.Namespace) -> int:
-    from minidsms.cql.errors import Error
-    from minidsms.shell.harmless import error_line
-
-    try:
-        from minidsms.shell.starting import start
-
-        return start(options)
-    except Error as error:
-        print(error_line(error), file=sys.stderr)
-        return 1
 
 
 def _parser() -> argparse.ArgumentParser:
