@@ -26,7 +26,8 @@ class Inbox(Generic[Origin]):
     def __init__(self, bound_bytes: int = BOUND_BYTES) -> None:
         self._bound = bound_bytes
         self._blocks: deque[tuple[Origin, Block]] = deque()
-        self._bytes = 0
+        self.waiting_bytes = 0
+        """Bytes that wait to be taken."""
         self._change = threading.Condition()
         self._bell: Callable[[], None] = lambda: None
         self._failure: Error | None = None
@@ -43,12 +44,12 @@ class Inbox(Generic[Origin]):
 
     def _put(self, origin: Origin, block: Block) -> bool:
         with self._change:
-            while self._bytes >= self._bound and not self.is_closed:
+            while self.waiting_bytes >= self._bound and not self.is_closed:
                 self._change.wait()
             if self.is_closed:
                 return False
             self._blocks.append((origin, block))
-            self._bytes += len(block.data)
+            self.waiting_bytes += len(block.data)
         self._bell()
         return True
 
@@ -67,14 +68,9 @@ class Inbox(Generic[Origin]):
                 data.append(more.data)
                 line += more.data.count(b"\n")
                 self._blocks.popleft()
-            self._bytes -= sum(map(len, data))
+            self.waiting_bytes -= sum(map(len, data))
             self._change.notify_all()
         return origin, Block(b"".join(data), block.first_line, block.is_broken, block.start)
-
-    @property
-    def waiting_bytes(self) -> int:
-        """Bytes that wait to be taken."""
-        return self._bytes
 
     def end(self, failure: Error | None = None) -> None:
         """Nothing more will be put."""
@@ -101,5 +97,5 @@ class Inbox(Generic[Origin]):
         with self._change:
             self.is_closed = True
             self._blocks.clear()
-            self._bytes = 0
+            self.waiting_bytes = 0
             self._change.notify_all()

@@ -23,7 +23,8 @@ class LineCutter:
     def __init__(self, first_line: int = 1, start: int = 0) -> None:
         self._start = start
         self._rest: list[bytes] = []
-        self._rest_bytes = 0
+        self.waiting = 0
+        """Bytes of the line that has not ended."""
         self._line = first_line
         self._is_skipping = False
 
@@ -39,14 +40,14 @@ class LineCutter:
         end = data.rfind(b"\n") + 1
         blocks = self._whole(b"".join([*self._rest, data[:end]])) if end else []
         if end:
-            self._rest, self._rest_bytes = [], 0
+            self._rest, self.waiting = [], 0
         if end < len(data):
             self._rest.append(data[end:])
-            self._rest_bytes += len(data) - end
-        if self._rest_bytes > LONGEST_LINE:
+            self.waiting += len(data) - end
+        if self.waiting > LONGEST_LINE:
             self._is_skipping = True
-            blocks.append(self._too_long(b"".join(self._rest), self._rest_bytes))
-            self._rest, self._rest_bytes = [], 0
+            blocks.append(self._too_long(b"".join(self._rest), self.waiting))
+            self._rest, self.waiting = [], 0
         return blocks
 
     def _whole(self, lines: bytes) -> list[Block]:
@@ -70,13 +71,8 @@ class LineCutter:
     def end(self, is_broken: bool = False) -> list[Block]:
         """What is left when nothing more comes: a last line without its end. is_broken: more of it was to come."""
         data = b"".join(self._rest)
-        self._rest, self._rest_bytes = [], 0
+        self._rest, self.waiting = [], 0
         return [self._block(data + b"\n", len(data), is_broken)] if data else []
-
-    @property
-    def waiting(self) -> int:
-        """Bytes of the line that has not ended."""
-        return self._rest_bytes
 
     def _block(self, data: bytes, length: int, is_broken: bool = False) -> Block:
         """length: the bytes it takes where it stands."""

@@ -47,19 +47,15 @@ class Planned:
 
     def __init__(self, db: Connection, query: Query, logical: LogicalPlan, family: FamilyPlan | None = None) -> None:
         self._db = db
-        self._query = query
+        self.query = query
         self._logical = logical
         self._root = logical.root if family is None else family.root
 
-    @property
-    def query(self) -> Query:
-        return self._query
-
     def plan(self) -> Plan:
-        return Plan(self._query.expanded, self._logical, None)
+        return Plan(self.query.expanded, self._logical, None)
 
     def network(self, leading: RunningOperators) -> Network:
-        return network_of(self._db, self._query, self._root, leading)
+        return network_of(self._db, self.query, self._root, leading)
 
 
 class Written:
@@ -67,24 +63,20 @@ class Written:
     of a family, which, and its number there.  See `Definition`.
     """
 
-    __slots__ = ("_db", "_member", "_query", "began")
+    __slots__ = ("_db", "_member", "began", "query")
 
     def __init__(self, db: Connection, query: Query, began: int, member: tuple[FamilyShape, int] | None = None) -> None:
         self._db = db
-        self._query = query
+        self.query = query
         self._member = member
         self.began = began
 
-    @property
-    def query(self) -> Query:
-        return self._query
-
     def plan(self) -> Plan:
-        found = bind(parse_query(self._query.text), self._db.catalog, self._query.text)
+        found = bind(parse_query(self.query.text), self._db.catalog, self.query.text)
         began = ""
         if self.began > MIN_INSTANT:
             began = f"Began after instant {instant_text(self.began)}, from empty"
-        logical = plan(found.node, self._query.text)
+        logical = plan(found.node, self.query.text)
         family = self._family(logical)
         return Plan(print_query(found.expanded), logical if family is None else family.of(logical), None, began)
 
@@ -94,7 +86,7 @@ class Written:
     def network(self, leading: RunningOperators) -> Network:
         logical = self.plan().logical
         family = self._family(logical)
-        return network_of(self._db, self._query, logical.root if family is None else family.root, leading)
+        return network_of(self._db, self.query, logical.root if family is None else family.root, leading)
 
 
 def network_of(db: Connection, query: Query, root: Stop, leading: RunningOperators) -> Network:

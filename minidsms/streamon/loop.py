@@ -114,7 +114,8 @@ class Loop(Generic[P]):
         self.measures_time = streamon.settings["cost_model"] == "measured"
         self._granted_ns = 0.0
         self._streamon = streamon
-        self._pinned = False
+        self.is_pinned = False
+        """Somebody asked for the plan to stay."""
         self._forcing: Forcing | None = None
         self._watch: _Watch | None = None
         self._mark = (0.0, 0)
@@ -126,12 +127,7 @@ class Loop(Generic[P]):
     @property
     def is_free(self) -> bool:
         """The Re-optimizer may change the plan: nobody pinned or forces it, and the connection is adaptive."""
-        return not self._pinned and self._streamon.is_adaptive and self._forced() is None
-
-    @property
-    def is_pinned(self) -> bool:
-        """Somebody asked for the plan to stay."""
-        return self._pinned
+        return not self.is_pinned and self._streamon.is_adaptive and self._forced() is None
 
     @property
     def is_measuring(self) -> bool:
@@ -144,11 +140,11 @@ class Loop(Generic[P]):
             raise ValueError(f"{plan!r} is no plan for {self.operator}")
         if plan is not None and plan != self.executor.plan:
             self._change(plan, "pinned", self._streamon.instant, None)
-        self._pinned = True
+        self.is_pinned = True
 
     def unpin(self) -> None:
         """Adapt again."""
-        self._pinned = False
+        self.is_pinned = False
 
     def limit(self, tuples: int) -> int:
         """How many of the tuples that wait may be handed on before the plan must be looked at; at least 1."""

@@ -42,7 +42,8 @@ class ContentLearns:
         self.ratios = [0.0] * n
         self.profiled = 0
         self._options = options
-        self._sample = Sample(1, attributes, options.sample)
+        self.sample = Sample(1, attributes, options.sample)
+        """R, of the profiled filter: tuples and whether it drops them."""
         self._into: Int64Array = np.ones(self.selectivity.shape, np.int64)
 
     def passed(self, filter: int, cells: UInt8Array | None, passes: np.ndarray) -> None:
@@ -59,18 +60,13 @@ class ContentLearns:
             left = self._options.memory**into
             self.selectivity[filter] = left * self.selectivity[filter] + (1 - left) * share
 
-    @property
-    def sample(self) -> Sample:
-        """R, of the profiled filter: tuples and whether it drops them."""
-        return self._sample
-
     def is_profiled(self) -> bool:
         """R tuples have been seen."""
-        return len(self._sample) >= self._options.sample
+        return len(self.sample) >= self._options.sample
 
     def classify(self) -> Classifier | None:
         """End the profile of the filter: the attribute with the greatest gain ratio becomes its classifier."""
-        sample, number = self._sample, self.profiled
+        sample, number = self.sample, self.profiled
         best: tuple[float, Classifier, UInt8Array] | None = None
         for column, reading in sample.attributes.readings():
             classifier = sample.classifier(column, reading, self._options.buckets)
@@ -104,7 +100,7 @@ class ContentLearns:
                 self.profiled = number
                 break
         self.classifiers[self.profiled] = None
-        self._sample.forget()
+        self.sample.forget()
 
     def usual_order(self) -> Order:
         """Of tuples that are not told apart: what passes least first."""

@@ -50,21 +50,17 @@ class Optimal:
         if n > MOST_FILTERS:
             raise ValueError(f"the best order is searched among at most {MOST_FILTERS} filters, not {n}")
         self.window = ProfileWindow(n, window or self.default_window)
-        self._order: Order = tuple(checked_order(n, order).tolist())
+        self.order: Order = tuple(checked_order(n, order).tolist())
+        """The cheapest order when it was last looked for."""
         self._step = max(self.window.capacity // STEPS, 1)
         self._since = 0
-
-    @property
-    def order(self) -> Order:
-        """The cheapest order when it was last looked for."""
-        return self._order
 
     def wanted(self) -> Wanted:
         """Every filter."""
         return Wanted(Evaluate.ALL)
 
     def observe(self, drops: BoolArray, costs: Float64Array) -> Order | None:
-        before = self._order
+        before = self.order
         bits, times = as_profile(drops, costs)
         while len(bits):
             taken = min(self._step - self._since, len(bits))
@@ -74,18 +70,18 @@ class Optimal:
             if self._since == self._step:
                 self._since = 0
                 self._reorder()
-        return None if self._order == before else self._order
+        return None if self.order == before else self.order
 
     def _reorder(self) -> None:
         """Take the best order, if it is better than this one on the tuples held."""
         held = self.window.bits[: self.window.size]
         best = best_order(held, self.window.averages)
-        cost, least = (cost_of(held, self.window.averages, order) for order in (self._order, best))
+        cost, least = (cost_of(held, self.window.averages, order) for order in (self.order, best))
         if cost is not None and least is not None and least < cost * (1 - 1e-9):
-            self._order = best
+            self.order = best
 
     def adopt(self, order: Sequence[int]) -> None:
-        self._order = tuple(checked_order(len(self._order), order).tolist())
+        self.order = tuple(checked_order(len(self.order), order).tolist())
 
     def keep_last(self, profiled: int) -> None:
         self.window.keep_last(profiled)
@@ -94,7 +90,7 @@ class Optimal:
         return self.window.expected_cost(order)
 
     def describe(self) -> OrderStatistics:
-        return self.window.statistics(self._order)
+        return self.window.statistics(self.order)
 
 
 def best_order(bits: UInt8Array, times: Float64Array) -> Order:

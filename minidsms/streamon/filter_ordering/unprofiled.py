@@ -39,14 +39,10 @@ class Unprofiled:
         self.n = n
         self.rng = Random(seed)
         self.weights = [self.unknown] * n
-        self._order: Order = tuple(range(n))
+        self.order: Order = tuple(range(n))
+        """As given, or adopted: what is drawn is for a block only."""
         if order is not None:
             self.adopt(order)
-
-    @property
-    def order(self) -> Order:
-        """As given, or adopted: what is drawn is for a block only."""
-        return self._order
 
     def wanted(self) -> Wanted:
         """Nothing."""
@@ -59,7 +55,7 @@ class Unprofiled:
     def adopt(self, order: Sequence[int]) -> None:
         if sorted(order) != list(range(self.n)):
             raise ValueError(f"{tuple(order)} is no order of {self.n} filters")
-        self._order = tuple(order)
+        self.order = tuple(order)
 
     def keep_last(self, profiled: int) -> None:
         """There is nothing to forget."""
@@ -71,4 +67,4 @@ class Unprofiled:
     def describe(self) -> OrderStatistics:
         """The order, and nothing about it."""
         unknown = (None,) * self.n
-        return OrderStatistics(self._order, unknown, unknown, 0)
+        return OrderStatistics(self.order, unknown, unknown, 0)

@@ -70,23 +70,19 @@ class FilterExecutor:
         self.evaluations = 0
         self._clock = ProcessorClock() if measures_time else None
         self._attributes = attributes
-        self._plan: FilterPlan = tuple(range(len(self.filters)))
-        self._routes: Routes | None = None
-        self.parts: tuple[Part, ...] = (Part.of(usual_order(self._plan)),)
-
-    @property
-    def plan(self) -> FilterPlan:
+        self.plan: FilterPlan = tuple(range(len(self.filters)))
         """The order, or the routes."""
-        return self._plan
+        self._routes: Routes | None = None
+        self.parts: tuple[Part, ...] = (Part.of(usual_order(self.plan)),)
 
     def switch(self, plan: FilterPlan) -> None:
         """Take another order, or other routes."""
         self.evaluations += self._evaluations_of_plan()
-        self._plan = plan if isinstance(plan, Routes) else tuple(plan)
+        self.plan = plan if isinstance(plan, Routes) else tuple(plan)
         self._dividing = Dividing()
         self._routes = plan if isinstance(plan, Routes) else None
         routed = plan.orders if isinstance(plan, Routes) else ()
-        self.parts = tuple(Part.of(order) for order in (*routed, usual_order(self._plan)))
+        self.parts = tuple(Part.of(order) for order in (*routed, usual_order(self.plan)))
 
     def is_legal(self, plan: object) -> bool:
         """Any permutation is, and any routes by attributes of the tuples through permutations."""

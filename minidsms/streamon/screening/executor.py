@@ -18,60 +18,56 @@ class SequenceExecutor:
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self._names = names
-        self._level: Level | None = None
+        self.level: Level | None = None
+        """The one that runs."""
         self._units = self._rows = 0
 
     def take(self, level: Level | None) -> None:
         """Another level is the first: it goes on in the order of the last one where it has the same columns."""
-        if level is self._level:
+        if level is self.level:
             return
-        before = self._level
+        before = self.level
         if before is not None:
             self._units, self._rows = self._units + _units(before), self._rows + before.rows
             if level is not None and _are_alike(level, before):
                 level.follow(Sequence(before.plan.order))
-        self._level = level
-
-    @property
-    def level(self) -> Level | None:
-        """The one that runs."""
-        return self._level
+        self.level = level
 
     @property
     def plan(self) -> ScreenPlan:
-        return Sequence(()) if self._level is None else self._level.plan
+        return Sequence(()) if self.level is None else self.level.plan
 
     def switch(self, plan: ScreenPlan) -> None:
-        assert self._level is not None
-        self._level.follow(plan)
+        assert self.level is not None
+        self.level.follow(plan)
 
     def is_legal(self, plan: object) -> bool:
-        if self._level is None:
+        if self.level is None:
             return False
-        if isinstance(self._level.constructs, HomeLists):
-            return self._level.constructs.is_legal(plan)
+        if isinstance(self.level.constructs, HomeLists):
+            return self.level.constructs.is_legal(plan)
         if not isinstance(plan, Sequence):
             return False
-        columns, regions = len(self._level.domains.columns), self._level.domains.size
+        columns, regions = len(self.level.domains.columns), self.level.domains.size
         arrows = all(0 <= r < regions and 0 <= c < columns for r, c in plan.arrows)
         return sorted(plan.order) == list(range(columns)) and arrows
 
     def random_plan(self, rng: Random) -> ScreenPlan:
-        if self._level is None:
+        if self.level is None:
             return Sequence(())
-        constructs = self._level.constructs
+        constructs = self.level.constructs
         if isinstance(constructs, HomeLists):
-            return Homes(tuple(rng.choice(constructs.columns_of(j)) for j in range(len(self._level.boxes))))
-        columns, regions = len(self._level.domains.columns), self._level.domains.size
+            return Homes(tuple(rng.choice(constructs.columns_of(j)) for j in range(len(self.level.boxes))))
+        columns, regions = len(self.level.domains.columns), self.level.domains.size
         order = rng.sample(range(columns), columns)
         at = rng.sample(range(regions), rng.randrange(regions + 1))
         return Sequence(tuple(order), tuple((r, rng.randrange(columns)) for r in sorted(at)))
 
     def plan_text(self, plan: ScreenPlan) -> str:
-        return "" if self._level is None else plan.text([self._names[c] for c in self._level.domains.columns])
+        return "" if self.level is None else plan.text([self._names[c] for c in self.level.domains.columns])
 
     def spent(self) -> tuple[float, int]:
-        level = self._level
+        level = self.level
         return self._units + (0 if level is None else _units(level)), self._rows + (0 if level is None else level.rows)
 
 
