@@ -30,7 +30,7 @@ def temporary_name(name: str) -> str:
     return f".{name}.part"
 
 
-def write_file(path: str, write: Callable[[IO[bytes]], None]) -> None:
+def write_file(path: str, write: Callable[[IO[bytes]], object]) -> None:
     """Let `write` fill a new file, which then appears under the path. Raises OSError, and what `write` raises."""
     temporary = write_temporary(path, write)
     os.replace(temporary, path)
@@ -45,7 +45,7 @@ def write_file(path: str, write: Callable[[IO[bytes]], None]) -> None:
         raise
 
 
-def write_temporary(path: str, write: Callable[[IO[bytes]], None]) -> str:
+def write_temporary(path: str, write: Callable[[IO[bytes]], object]) -> str:
     """Let `write` fill the temporary file of a path, and sync it; its name."""
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, temporary_name(name))

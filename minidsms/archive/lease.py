@@ -64,7 +64,7 @@ class Lease:
                 f"{holder['machine']!r}, until {until} unless it goes on\n"
                 f"help: close that connection, or name another folder; if it is gone, wait or remove {self._path!r}"
             )
-        self._storage.write(self._path, lambda file: _put(file, self._content()))
+        self._storage.write(self._path, lambda file: file.write(self._content()))
         if self._holder().get("writer") != self._token:
             raise Error(f"the archive {folder!r} is being written by somebody else")
 
@@ -89,7 +89,7 @@ class Lease:
                 if self._holder().get("writer") != self._token:
                     self._is_lost = True
                     return
-                self._storage.write(self._path, lambda file: _put(file, self._content()))
+                self._storage.write(self._path, lambda file: file.write(self._content()))
 
     def is_held(self) -> bool:
         """See `Held`. It is looked at as often as it is renewed; in between the log decides (`Storage.locks`)."""
@@ -117,7 +117,3 @@ def _is_gone(holder: dict[str, Any]) -> bool:
         return True
     process = holder.get("process")
     return holder.get("machine") == platform.node() and isinstance(process, int) and has_ended(process)
-
-
-def _put(file: Any, data: bytes) -> None:
-    file.write(data)

@@ -143,7 +143,7 @@ class Objects:
         with told_as_os_error(paths[0]):
             return [int(size or 0) for size in self._fresh().sizes([self._inside(path) for path in paths])]
 
-    def write(self, path: str, fill: Callable[[IO[bytes]], None]) -> None:
+    def write(self, path: str, fill: Callable[[IO[bytes]], object]) -> None:
         self._check_writable(path)
         content = io.BytesIO()
         fill(content)

@@ -35,7 +35,7 @@ class RemoteFolders(Objects):
         super().__init__(scheme, system)
         self._upload = upload
 
-    def write(self, path: str, fill: Callable[[IO[bytes]], None]) -> None:
+    def write(self, path: str, fill: Callable[[IO[bytes]], object]) -> None:
         content = io.BytesIO()
         fill(content)
         self._put(path, content.getvalue(), self._system.mv)

@@ -69,7 +69,7 @@ class Storage(Protocol):
     def sizes(self, paths: Sequence[str]) -> list[int]:
         """Bytes of files."""
 
-    def write(self, path: str, fill: Callable[[IO[bytes]], None]) -> None:
+    def write(self, path: str, fill: Callable[[IO[bytes]], object]) -> None:
         """Let `fill` give a file's content, which then is there as a whole, also in the place of another file."""
 
     def create(self, path: str, data: bytes) -> None:
@@ -121,13 +121,13 @@ class _Local:
     def sizes(self, paths: Sequence[str]) -> list[int]:
         return list(map(os.path.getsize, paths))
 
-    def write(self, path: str, fill: Callable[[IO[bytes]], None]) -> None:
+    def write(self, path: str, fill: Callable[[IO[bytes]], object]) -> None:
         write_file(path, fill)
 
     def create(self, path: str, data: bytes) -> None:
         if os.path.exists(path):
             raise FileExistsError(path)
-        write_file(path, lambda file: _put(file, data))
+        write_file(path, lambda file: file.write(data))
 
     def remove(self, path: str) -> None:
         os.unlink(path)
@@ -153,10 +153,6 @@ class _Local:
         from minidsms.archive.locking import Lock
 
         return Lock(folder)
-
-
-def _put(file: IO[bytes], data: bytes) -> None:
-    file.write(data)
 
 
 LOCAL: Storage = _Local()
@@ -228,7 +224,7 @@ def local(folder: str, what: str) -> str:
 
 def write_bytes(path: str, data: bytes) -> None:
     """A small file, whole or not at all."""
-    storage_of(path).write(path, lambda file: _put(file, data))
+    storage_of(path).write(path, lambda file: file.write(data))
 
 
 def below(folder: str, path: str) -> str:

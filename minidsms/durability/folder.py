@@ -20,7 +20,7 @@ import re
 import shutil
 from dataclasses import dataclass, field, replace
 from operator import index
-from typing import IO, Any
+from typing import Any
 
 from minidsms.archive.atomic import check_name, sync_folder, write_temporary
 from minidsms.cql.errors import Error, saying
@@ -140,11 +140,7 @@ def save(folder: str, metadata: Metadata) -> None:
     """Let the folder say this of itself from now on. Raises OSError; then it may say either."""
     fields = {"format": FORMAT, **vars(metadata)}
     path, text = os.path.join(folder, METADATA), json.dumps(fields, indent=1).encode()
-
-    def write(file: IO[bytes]) -> None:
-        file.write(text)
-
-    os.replace(write_temporary(path, write), path)
+    os.replace(write_temporary(path, lambda file: file.write(text)), path)
     sync_folder(folder)
 
 

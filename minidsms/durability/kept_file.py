@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,11 +91,9 @@ class KeptFile:
         """Add whole lines. Error where the disk does not take them."""
         assert self._handle is not None
         left = memoryview(data)
-        try:
+        with saying(f"cannot write {self.shown!r}"):
             while left:
                 left = left[os.write(self._handle, left) :]
-        except OSError as error:
-            raise Error(f"cannot write {self.shown!r}: {error.strerror or error}") from None
 
     def sync(self) -> None:
         """Return when what was written is on disk. Raises OSError."""
@@ -104,13 +103,18 @@ class KeptFile:
 
     def publish(self) -> None:
         """Take the place. Error where that cannot be."""
-        try:
+        with self._ending():
             self.sync()
             self._take_place()
-            self.has_ended = True
-            sync_folder(os.path.dirname(self.shown))
-        except OSError as error:
-            raise Error(f"cannot write {self.shown!r}: {error.strerror or error}") from None
+
+    @contextlib.contextmanager
+    def _ending(self) -> Iterator[None]:
+        """What the context does is the last of it."""
+        try:
+            with saying(f"cannot write {self.shown!r}"):
+                yield
+                self.has_ended = True
+                sync_folder(os.path.dirname(self.shown))
         finally:
             self.leave()
 
@@ -126,23 +130,20 @@ class KeptFile:
 
     def remove(self) -> None:
         """Leave nothing of it, for good. Error where that cannot be."""
-        try:
+        with self._ending():
             os.unlink(self._hidden)
-            self.has_ended = True
-            sync_folder(os.path.dirname(self.shown))
-        except OSError as error:
-            raise Error(f"cannot write {self.shown!r}: {error.strerror or error}") from None
-        finally:
-            self.leave()
 
     def discard(self) -> None:
         """Leave it, and nothing of a new one."""
         try:
             if self._is_new and self._handle is not None:
                 with contextlib.suppress(OSError):
-                    os.unlink(self._hidden)
+                    self._take_back(self._handle)
         finally:
             self.leave()
+
+    def _take_back(self, handle: int) -> None:
+        os.unlink(self._hidden)
 
 
 class AddedFile(KeptFile):
@@ -172,14 +173,8 @@ class AddedFile(KeptFile):
     def _take_place(self) -> None:
         """It is there."""
 
-    def discard(self) -> None:
-        """Leave it with nothing of a new sink."""
-        try:
-            if self._is_new and self._handle is not None:
-                with contextlib.suppress(OSError):
-                    os.ftruncate(self._handle, self._begins_at)
-        finally:
-            self.leave()
+    def _take_back(self, handle: int) -> None:
+        os.ftruncate(handle, self._begins_at)
 
 
 class KeptLines(KeptFile):

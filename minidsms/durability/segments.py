@@ -32,6 +32,7 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
+from minidsms.archive.atomic import sync_file
 from minidsms.cql.errors import Error, saying
 
 VERSION = 3
@@ -104,11 +105,7 @@ def sync_segments(folder: str) -> None:
     """Let what stands in a log be on disk. Error where it cannot be synced."""
     for each in segments(folder):
         with saying(f"the log {folder!r} cannot be synced"):
-            handle = os.open(each.path, os.O_RDWR)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+            sync_file(each.path)
 
 
 def segments(folder: str) -> list[Segment]:

@@ -616,11 +616,12 @@ def is_thread_safe(expr: bound.Expr, context: Context) -> bool:
 
 def constant_value(expr: bound.Expr) -> tuple[bool, Any]:
     """(True, value) of an expression that reads no column and no text; (False, None) when it fails."""
-    value = Evaluator(expr, Context(TextDictionary()))(_no_columns, 1)
+    value = Evaluator(expr, Context(TextDictionary()))(no_columns, 1)
     if value.failed is not None and value.failed[0]:
         return False, None
     return True, None if value.valid is not None and not value.valid[0] else value.values[0].item()
 
 
-def _no_columns(index: int) -> Column:
+def no_columns(index: int) -> Column:
+    """What gives an expression its columns that reads none."""
     raise AssertionError("a constant reads no column")

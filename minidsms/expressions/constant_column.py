@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from minidsms.cql import bound
 from minidsms.cql.errors import CqlError
 from minidsms.elements import Column, Type
-from minidsms.expressions.compiler import Context, Evaluator
+from minidsms.expressions.compiler import Context, Evaluator, no_columns
 from minidsms.expressions.failures import explain_failure
 
 _READ_AS_THEY_ARE = (Type.INTEGER, Type.FLOAT, Type.BOOLEAN, Type.TEXT)
@@ -21,13 +20,9 @@ def constant_column(exprs: Sequence[bound.Expr], type_: Type, context: Context, 
         return context.dictionary.column(literals, type_)
     values = []
     for expr in exprs:
-        value = Evaluator(expr, context)(_no_columns, 1)
+        value = Evaluator(expr, context)(no_columns, 1)
         if value.failed is not None and value.failed[0]:
-            culprit, reason = explain_failure(expr, context, _no_columns, 0)
+            culprit, reason = explain_failure(expr, context, no_columns, 0)
             raise CqlError(f"{culprit}: {reason}", text, expr.span if text else None)
         values.append(value.column())
     return Column.concat(values)
-
-
-def _no_columns(index: int) -> Any:
-    raise AssertionError("a constant reads no column")

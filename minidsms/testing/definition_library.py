@@ -17,6 +17,8 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from fractions import Fraction
 from typing import Any
 
+from minidsms.testing.civil_time import civil
+
 SECOND = 10**9
 DAY = 86_400 * SECOND
 _ERA = 146_097
@@ -168,12 +170,6 @@ def _trunc(x: Any, places: int = 0) -> Any:
 # ----------------------------------------------------------------------------------------------------------- times
 
 
-def _civil(day: int) -> tuple[int, int, int]:
-    era, rest = divmod(day + date(1970, 1, 1).toordinal() - 1, _ERA)
-    found = date.fromordinal(rest + 1)
-    return found.year + 400 * era, found.month, found.day
-
-
 def _day(year: int, month: int, day: int) -> int:
     era, year = divmod(year - 1, 400)
     return date(year + 1, month, day).toordinal() - date(1970, 1, 1).toordinal() + era * _ERA
@@ -206,7 +202,7 @@ def _date_trunc(unit: str, ticks: int, tick: int) -> int:
     if unit == "week":
         day -= (day + 3) % 7
     elif unit != "day":
-        year, month, _ = _civil(day)
+        year, month, _ = civil(day)
         day = _first_of_month((year * 12 + month - 1) // _MONTHS[unit] * _MONTHS[unit])
     return _ticks(day * DAY, tick)
 
@@ -217,7 +213,7 @@ def _time_bucket(width: int, ticks: int, origin: int | None = None, *, tick: int
 
 
 def _months_of(ticks: int, tick: int) -> int:
-    year, month, _ = _civil(_near(ticks, tick)[0])
+    year, month, _ = civil(_near(ticks, tick)[0])
     return year * 12 + month - 1
 
 
@@ -251,7 +247,7 @@ def _whole_months(start: int, end: int, unit: str, tick: int, from_start: bool) 
     else:
         day, ns = _near(start, tick)
         late, late_ns = _near(end, tick)
-        behind = (_civil(late)[2], late_ns) < (_civil(day)[2], ns)
+        behind = (civil(late)[2], late_ns) < (civil(day)[2], ns)
         months -= behind and months > 0
     return months // _MONTHS[unit]
 
@@ -259,7 +255,7 @@ def _whole_months(start: int, end: int, unit: str, tick: int, from_start: bool) 
 def _shifted(ticks: int, months: int, tick: int) -> int:
     """Nanoseconds of the instant so many months later."""
     day, ns = _near(ticks, tick)
-    year, month, of_month = _civil(day)
+    year, month, of_month = civil(day)
     later = year * 12 + month - 1 + months
     first = _first_of_month(later)
     return (first + min(of_month - 1, _first_of_month(later + 1) - first - 1)) * DAY + ns
@@ -279,13 +275,13 @@ def _of_day(function: Callable[[int], Any]) -> Callable[[int, int], Any]:
 
 
 def _day_of_year(day: int) -> int:
-    return day - _day(_civil(day)[0], 1, 1) + 1
+    return day - _day(civil(day)[0], 1, 1) + 1
 
 
 def _iso(day: int) -> tuple[int, int, int]:
     shifted = (day + date(1970, 1, 1).toordinal() - 1) % _ERA + _ERA + 1
     found = date.fromordinal(shifted).isocalendar()
-    return _civil(day - (day + 3) % 7 + 3)[0], found.week, found.weekday
+    return civil(day - (day + 3) % 7 + 3)[0], found.week, found.weekday
 
 
 def _last_day(ticks: int, tick: int) -> int:
@@ -529,7 +525,7 @@ OF_TIMES: dict[str, Callable[..., Any]] = {
     "date_diff": _date_diff,
     "timestampdiff": _timestampdiff,
     "timestampadd": _timestampadd,
-    "quarter": _of_day(lambda day: (_civil(day)[1] + 2) // 3),
+    "quarter": _of_day(lambda day: (civil(day)[1] + 2) // 3),
     "week": _of_day(lambda day: _iso(day)[1]),
     "isoyear": _of_day(lambda day: _iso(day)[0]),
     "isodow": _of_day(lambda day: _iso(day)[2]),
@@ -540,7 +536,7 @@ OF_TIMES: dict[str, Callable[..., Any]] = {
     "epoch_ms": lambda ticks, tick: ticks * tick // 10**6,
     "last_day": _last_day,
     "dayname": lambda ticks, tick: f"{date(1970, 1, 5) + timedelta((ticks * tick // DAY + 3) % 7):%A}",
-    "monthname": lambda ticks, tick: f"{date(1970, _civil(_near(ticks, tick)[0])[1], 1):%B}",
+    "monthname": lambda ticks, tick: f"{date(1970, civil(_near(ticks, tick)[0])[1], 1):%B}",
     "to_timestamp": _to_timestamp,
     "strftime": _format,
     "to_char": _format,
