@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import pkgutil
 from typing import Any
 
 from minidsms.cql.errors import Error
@@ -14,20 +14,11 @@ def place_of(thing: Any, owner: str) -> str:
     if isinstance(module, str) and isinstance(name, str) and "<" not in name:
         place = f"{module}:{name}"
         try:
-            if found_at(place) is thing:
+            if pkgutil.resolve_name(place) is thing:
                 return place
-        except (ImportError, AttributeError):
+        except (ImportError, AttributeError, ValueError):
             pass
     raise Error(
         f"{owner} cannot be found again when the folder is opened: {thing!r}\n"
         "help: define it with def or class at the top of a module"
     )
-
-
-def found_at(place: str) -> Any:
-    """What stands at a place. Raises ImportError and AttributeError."""
-    module, _, name = place.partition(":")
-    found: Any = importlib.import_module(module)
-    for part in name.split("."):
-        found = getattr(found, part)
-    return found

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, cast
 
 from minidsms.archive.connected import target_of
@@ -22,7 +23,6 @@ from minidsms.durability.kept_archives import KeptRecorder
 from minidsms.durability.kept_file import Mark
 from minidsms.durability.kept_state import NoSuchOperator, resume, take_texts
 from minidsms.durability.meaning import about
-from minidsms.durability.places import found_at
 from minidsms.durability.segments import Found, entries
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.operators.operator import Failure
@@ -341,8 +341,8 @@ def _but(given: Fields, *names: str) -> Fields:
 
 def _found(place: str, given: dict[str, Any]) -> Any:
     try:
-        return found_at(place)
-    except (ImportError, AttributeError) as error:
+        return resolve_name(place)
+    except (ImportError, AttributeError, ValueError) as error:
         raise Error(
             f"{given.get('name')} is not there any more: {error}\n"
             f"help: let {place} be importable before the folder is opened"
