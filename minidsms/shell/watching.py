@@ -13,9 +13,11 @@ from typing import IO, TYPE_CHECKING
 from minidsms.cql.errors import Error
 from minidsms.shell.harmless import harmless
 from minidsms.shell.modes.changelog import Changelog
+from minidsms.shell.modes.count import CountMode
 from minidsms.shell.modes.lines import LinesMode
-from minidsms.shell.modes.making import make_mode
 from minidsms.shell.modes.mode import Look, Mode, ModeSpec
+from minidsms.shell.modes.table import TableMode
+from minidsms.shell.modes.top import TopMode
 from minidsms.shell.results import Results
 from minidsms.shell.tap import Tap
 
@@ -77,7 +79,7 @@ class Watches:
             return False
         tap = Tap()
         if watched is not None:
-            tap.mode = make_mode(watched[0], query, watched[1])
+            tap.mode = _mode(watched[0], query, watched[1])
             self._watches[query.name.lower()] = Watch(query, tap.mode, None)
         self._db.add_sink(query, tap)
         self._taps[query.name.lower()] = (query, tap)
@@ -99,7 +101,7 @@ class Watches:
             where = query.sink.path if query.sink is not None else "elsewhere"
             raise Error(f"the answers of {query.name} go to {where!r}\nhelp: leave INTO out to watch them here")
         with self._db.lock:
-            mode = make_mode(spec or default, query, look)
+            mode = _mode(spec or default, query, look)
             before = self._watches.get(key)
             if isinstance(mode, Changelog) and before is not None and isinstance(before.mode, Changelog):
                 mode.follow(before.mode)
@@ -194,3 +196,18 @@ class Watches:
                 self._results.raw(line.decode())
             spool.close()
         self._spools.clear()
+
+
+def _mode(spec: ModeSpec, query: Query, look: Look) -> Mode:
+    """The mode for a query. Error where it does not fit the query."""
+    match spec.name:
+        case "table":
+            return TableMode(query, look)
+        case "top":
+            return TopMode(query, look, spec)
+        case "count":
+            return CountMode(query, look)
+        case "csv" | "jsonl":
+            return LinesMode(query, look, "csv" if spec.name == "csv" else "json")
+        case _:
+            return Changelog(query, look)

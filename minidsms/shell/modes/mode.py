@@ -58,7 +58,7 @@ class Look:
 
 
 class Mode(Protocol):
-    """See the module. Made by `modes.making.make_mode` for one query. is_drawn: it has pictures."""
+    """See the module. Made by `watching.Watches` for one query. is_drawn: it has pictures."""
 
     is_drawn: bool
 
