@@ -1,7 +1,7 @@
 """The contract of a scheduler: which operator runs next, and for how many elements.
 
 A scheduler sees of an operator what waits in its queues, since when, and what its elements have cost so far; so the
-operators of a plan and the simulated ones of `minidsms.testing.scheduling_simulation` are driven by the same classes.
+operators of a plan and the simulated ones of `experiments.scheduling_simulation` are driven by the same classes.
 
 Invariant: `run` returns when no operator has work; the answer never depends on the choice (docs/semantics T5).
 Babu 2005, section 2.3.2.
