@@ -539,6 +539,8 @@ class DurableConnection(Connection):
 
     def set(self, name: str, value: Any) -> None:
         check_setting(name, checked(name, value))
+        if self.log is not None:
+            self.held.check()
         before = self.settings[name.lower()]
         super().set(name, value)
         if self.log is not None:

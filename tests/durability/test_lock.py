@@ -64,6 +64,7 @@ def test_a_connection_that_has_lost_its_folder_says_so_and_writes_nothing_more(
         lambda: loser.advance(7),
         lambda: loser.position("S"),
         lambda: loser.execute("CREATE STREAM T (k INTEGER)"),
+        lambda: loser.set("batch_size", 100),
         loser.checkpoint,
         loser.queries["q"].fetch,
         lambda: loser.backup(tmp_path / "copy"),
