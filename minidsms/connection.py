@@ -46,8 +46,8 @@ _KEEPS_NOTHING = "a connection without a folder keeps nothing\nhelp: minidsms.co
 def connect(folder: str | os.PathLike[str] | None = None, **options: Any) -> Connection:
     """Open a connection; options are settings (`SHOW SETTINGS`) and `clock`.
 
-    folder: keeps what the connection is told, and gives it back when it is opened again (docs/durability.md); None: it
-    stays in memory.
+    folder: keeps what the connection is told, and gives it back when it is opened again (docs/durability.md); None, or
+    ":memory:": it stays in memory.
     time_unit: "ns", "us", "ms" (default), "s", "m", "h" or "d", the length of a tick.  scheduler, batch_size,
     queue_size, memory_limit, seed: see `minidsms.settings`.  clock: a function without arguments that gives the
     present tick, for streams without timestamps (default: the system's clock).
@@ -61,7 +61,7 @@ def connect(folder: str | os.PathLike[str] | None = None, **options: Any) -> Con
     >>> q.fetch()
     [Change(ts=0, sign=1, row=(1, 50.0)), Change(ts=1000, sign=1, row=(1, 55.0))]
     """
-    if folder is None:
+    if folder is None or folder == ":memory:":
         return Connection(**options)
     from minidsms.durability.connection import DurableConnection
 

@@ -75,6 +75,13 @@ def test_values_in_the_place_of_a_name_are_told_where_they_stand(values: Any) ->
         db.query("SELECT v FROM S WHERE v > ?", values)
 
 
+def test_what_other_systems_call_memory_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with minidsms.connect(":memory:") as db:
+        db.execute("CREATE STREAM S (v INTEGER)")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_clock_is_a_function() -> None:
     with pytest.raises(Error, match="clock"):
         Connection(clock=5)  # type: ignore[arg-type]
