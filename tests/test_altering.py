@@ -191,12 +191,14 @@ def test_a_quantum_bounds_what_an_operator_takes_in_a_turn() -> None:
         ("ALTER STREAM nobody PAUSE", 'no stream "nobody"', "nobody"),
         ("ALTER STREAM nobody PAUSE", "^ there are: S, T", "nobody"),
         ("ALTER STREAM S PAUSE", "no source to pause", "S"),
+        ("ALTER STREAM Kept ADD COLUMN n INTEGER", "it is a relation, whose columns stay", "Kept"),
         ("ALTER QUERY q STOP", "STOP", "STOP"),
         ("ALTER VIEW v PAUSE", "VIEW", "VIEW"),
     ],
 )
 def test_an_alter_that_cannot_be_carried_out_says_why_and_where(statement: str, reason: str, caret: str) -> None:
     db = connection()
+    db.execute("CREATE RELATION Kept (k INTEGER)")
     db.query("SELECT k FROM S", name="q")
     with pytest.raises(CqlError) as raised:
         db.execute(statement)

@@ -82,6 +82,14 @@ def test_what_other_systems_call_memory_is_no_folder(tmp_path: Path, monkeypatch
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("push", [{"ts": 1.5e9}, {"ts": [1.5e9]}])
+def test_seconds_of_the_clock_are_told_how_to_become_an_instant(push: dict[str, Any]) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (v INTEGER)")
+        with pytest.raises(Error, match=r"fromtimestamp\(seconds, datetime.UTC\)"):
+            db.push("S", [(1,)], **push)
+
+
 def test_a_clock_is_a_function() -> None:
     with pytest.raises(Error, match="clock"):
         Connection(clock=5)  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ Invariant: `coerce` returns an expression of exactly the wanted type, or raises.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -19,6 +20,8 @@ from minidsms.elements import Field, Schema, Type
 from minidsms.inputs.values import ValueRefused, value_reader
 from minidsms.values.coded import fitted
 from minidsms.values.types import MOST_DIGITS, known_type
+
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 
 def coerce(session: Session, expr: bound.Expr, target: Type) -> bound.Expr:
@@ -83,7 +86,7 @@ def _read(session: Session, text: str, target: Type, span: tuple[int, int]) -> i
             return iso_ticks(text, session.catalog.tick_ns)
         return int(value_reader(target, session.catalog.tick_ns)(text))
     except NotATime as problem:
-        raise session.error(str(problem), span, "", "write it as '2024-05-01 12:30:00'") from None
+        raise session.error(str(problem), span, "", problem.hint or "write it as '2024-05-01 12:30:00'") from None
     except ValueRefused as problem:
         raise session.error(f"'{text}' cannot be read as {target}", span, "", problem.hint) from None
 
@@ -133,7 +136,9 @@ def mismatch(session: Session, exprs: Sequence[bound.Expr], what: str) -> CqlErr
         f"{what} {first.type} and {odd.type}",
         odd.span if odd.span != (0, 0) else first.span,
         f"this is {odd.type}",
-        next(
+        _unquoted(first, odd)
+        or _unquoted(odd, first)
+        or next(
             (
                 f"convert one of them: CAST({session.snippet(this.span) or '..'} AS {other.type})"
                 for this, other in ((odd, first), (first, odd))
@@ -142,6 +147,14 @@ def mismatch(session: Session, exprs: Sequence[bound.Expr], what: str) -> CqlErr
             "",
         ),
     )
+
+
+def _unquoted(number: bound.Expr, text: bound.Expr) -> str:
+    """The hint for a number that is written in quotes beside another one; "" where it is none."""
+    if not isinstance(text, bound.Literal) or text.type is not Type.TEXT or text.is_cast:
+        return ""
+    is_one = number.type in (Type.INTEGER, Type.FLOAT) and _NUMBER.fullmatch(str(text.value))
+    return f"a number stands without quotes: {text.value}" if is_one else ""
 
 
 def coerce_columns(session: Session, node: bound.Node, types: Sequence[Type], span: tuple[int, int]) -> bound.Node:

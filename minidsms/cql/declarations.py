@@ -35,6 +35,8 @@ def stream_def(statement: syntax.CreateStream, catalog: Catalog, text: str) -> S
             raise session.error(
                 f"TIMESTAMP BY needs a TIMESTAMP or INTEGER column, and this is {schema[timestamp_by].type}",
                 statement.timestamp_by.span,
+                hint=f"declare it as {statement.timestamp_by.name} TIMESTAMP, which reads texts such as "
+                "'2024-05-01 12:30:00'",
             )
     source = _source(session, statement.source)
     if source is not None and timestamp_by is None and not is_live(source) and source.format != "archive":

@@ -379,7 +379,7 @@ class ExpressionBinder:
         try:
             length = duration_ticks(duration.number, duration.unit, self.session.catalog.tick_ns)
         except NotATime as problem:
-            raise self.session.error(str(problem), expr.span) from None
+            raise self.session.error(str(problem), expr.span, hint=problem.hint) from None
         return bound.Literal(Type.INTERVAL, length, span=expr.span)
 
     # ------------------------------------------------------------------------------------------------ operators

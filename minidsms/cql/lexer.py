@@ -305,6 +305,9 @@ def _token(text: str, kind: str, lexeme: str, start: int, end: int) -> Token:
     return Token("NUMBER" if kind == "number" else "WORD", lexeme, start, end_pos=end)
 
 
+_SIZES = frozenset({"b", "kb", "mb", "gb", "tb"})
+
+
 def _refuse_glued_word(text: str, start: int, end: int, stop: int) -> None:
     """`10s` is neither a number nor a name."""
     glued = _WORD_CHARACTERS.match(text, end, stop)
@@ -313,6 +316,8 @@ def _refuse_glued_word(text: str, start: int, end: int, stop: int) -> None:
         hint = f'a number and its unit stand apart: "{number} SECONDS"; a name does not begin with a digit'
         if number == "0" and word[0] in "xXbBoO":
             hint = "numbers are written in decimal"
+        elif word.lower() in _SIZES:
+            hint = f"a size is a text: '{number} {word.upper()}'"
         raise CqlError(
             f'"{number}{word}" is neither a number nor a name',
             text,

@@ -34,6 +34,14 @@ _ISO = re.compile(
 class NotATime(ValueError):
     """A text that is no time, or falls between ticks, or outside int64; the message says which."""
 
+    hint = ""
+
+
+class BetweenTicks(NotATime):
+    """A time that falls between two ticks."""
+
+    hint = "ticks are shorter in minidsms.connect(time_unit='us'), or 'ns'"
+
 
 class BeyondTicks(NotATime):
     """A time outside int64."""
@@ -63,7 +71,7 @@ def duration_ticks(number: str, unit: str | None, tick_ns: int) -> int:
         denominator *= tick_ns
     ticks, rest = divmod(numerator, denominator)
     if rest:
-        raise NotATime(f"{written} does not fall on a tick of {tick_words(tick_ns)}")
+        raise BetweenTicks(f"{written} does not fall on a tick of {tick_words(tick_ns)}")
     return _fitting(ticks, written)
 
 
@@ -92,7 +100,7 @@ def iso_ticks(text: str, tick_ns: int, is_floored: bool = False) -> int:
     ns = seconds * 1_000_000_000 + int((fraction or "0").ljust(9, "0"))
     ticks, rest = divmod(ns, tick_ns)
     if rest and not is_floored:
-        raise NotATime(f"'{text}' does not fall on a tick of {tick_words(tick_ns)}")
+        raise BetweenTicks(f"'{text}' does not fall on a tick of {tick_words(tick_ns)}")
     return _fitting(ticks, f"'{text}'")
 
 

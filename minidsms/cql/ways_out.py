@@ -144,6 +144,8 @@ _BY_KINDS = {
     ("LBRACE", "RBRACE"): "a STRUCT is {'a': 1}, a MAP is MAP {'a': 1}",
     ("STAR", "LIKE"): "write COLUMNS('^a|b$'), the columns of such names, or * EXCLUDE (a, b)",
     ("IDENT", "RBRACE"): "the value of a parameter is $name; a STRUCT is {'a': 1}",
+    ("EQUAL", "PERCENT"): "the value of a parameter is ? or $name: db.query(cql, params=[..])",
+    ("COMPARISON", "PERCENT"): "the value of a parameter is ? or $name: db.query(cql, params=[..])",
 }
 """Terminals that follow each other."""
 _BY_WORDS = {
@@ -181,6 +183,7 @@ _IN_STATEMENTS = {
     ("SHOW", "CREATE"): _SHOWN_BY,
     ("DROP", "TABLE"): "write DROP STREAM name, or DROP RELATION name",
     ("ALTER", "TABLE"): "write ALTER STREAM name",
+    ("SET", "TO"): "write SET name = value",
 }
 """The first word of a statement, and one that cannot stand in it."""
 _WINDOW_FORMS = (
@@ -341,12 +344,14 @@ def way_out_by_grammar(place: Place, text: str) -> str:
         return "names stand bare or in double quotes: \"a name\"; '..' is a text"
     if first == '"' and "TEXT" in expected:
         return "a text stands in single quotes: '..'; double quotes enclose names"
-    if place.kind_before() == "COMMA" and word in _CLAUSES:
+    if place.kind_before() == "COMMA" and word in _CLAUSES and (place.is_behind("SELECT") or not place.declares):
         return f'there is a "," too many before {word}'
     if word in RESERVED and "IDENT" in expected and place.kind_before() in _BEFORE_A_NAME:
         return f"{word} is a reserved word; a column or stream of that name stands in backquotes: `{token}`"
     if kind in ("EQUAL", "COMPARISON") and "PLUS" in expected:
         return "comparisons do not chain: write a < b AND b < c"
+    if place.at == 0 and kind == "DOT":
+        return "words that begin with a dot are commands of the shell: minidsms -c '.help'"
     if place.at == 1 and place.statement == "IDENT" and "UNION" in expected:
         if place.word_before() == "DESC":
             return "write DESCRIBE name"
@@ -394,6 +399,8 @@ def _in_declaration(place: Place) -> str:
         return "a declaration has no conditions on its rows: CREATE VIEW x AS SELECT .. WHERE .. keeps those that fit"
     if word == "AS" and "IDENT" in expected and last_kind == "IDENT":
         return "columns are computed by queries: a column is a name and a type"
+    if place.word_before() == "SLACK":
+        return "a length of time is a bare number and a unit: SLACK 5 SECONDS"
     if place.word_before() == "LATE":
         return "LATE DROP leaves late rows out, SLACK 5 SECONDS waits for them; without either they are refused"
     if place.kind == "TEXT" and last_kind == "LPAR":

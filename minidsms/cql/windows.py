@@ -58,7 +58,7 @@ def ticks(session: Session, duration: syntax.Duration) -> int:
     try:
         length = duration_ticks(duration.number, duration.unit, session.catalog.tick_ns)
     except NotATime as problem:
-        raise session.error(str(problem), duration.span) from None
+        raise session.error(str(problem), duration.span, hint=problem.hint) from None
     if length < 0:
         raise session.error("a length of time cannot be negative", duration.span)
     return length

@@ -181,7 +181,9 @@ def timestamp_value(value: Any, tick_ns: int) -> int | None:
             return scaled(int(value.astype(np.int64)) * step, UNIT_NS[name], tick_ns)
     elif isinstance(value, str):
         return _read_iso(value, tick_ns)
-    hint = "give ticks as an int" if isinstance(value, float | np.floating) else ""
+    hint = ""
+    if isinstance(value, float | np.floating):
+        hint = "give ticks as an int, or a datetime: datetime.datetime.fromtimestamp(seconds, datetime.UTC)"
     raise ValueRefused(f"{show(value)} cannot be read as TIMESTAMP", hint=hint)
 
 

@@ -130,7 +130,9 @@ def carry_out(db: Connection, statement: syntax.Statement, text: str) -> Any:
         case syntax.AlterStream() | syntax.AddColumn():
             if statement.name.lower() not in db.catalog.streams:
                 names = _own_names(db, db.catalog.streams)
-                raise _no_such(statement.name, "stream", names, text, statement.name_span)
+                is_other = statement.name.lower() in db.catalog.relations
+                note = "it is a relation, whose columns stay as they are declared" if is_other else ""
+                raise _no_such(statement.name, "stream", names, text, statement.name_span, note)
             if isinstance(statement, syntax.AddColumn):
                 add_column(db, statement, text)
             else:
@@ -289,7 +291,7 @@ def _create_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Q
         if statement.archive is not None:
             db.archive(statement.name, statement.archive, is_new=True)
         if sink is not None:
-            db.add_sink(query, sink)
+            _begin_to_write(db, query, sink, statement, text)
         if past is not None:
             past.run(query)
     except BaseException:
@@ -297,6 +299,13 @@ def _create_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Q
         query.close()
         raise
     return query
+
+
+def _begin_to_write(db: Connection, query: Query, sink: Sink, statement: syntax.CreateQuery, text: str) -> None:
+    try:
+        db.add_sink(query, sink)
+    except Error as error:
+        raise placed_at(error, text, statement) if type(error) is Error else error from None
 
 
 def _check_one_past(statement: syntax.CreateQuery, text: str) -> None:

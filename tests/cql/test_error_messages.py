@@ -55,7 +55,7 @@ MISTAKES = [
         "SELECT car FROM Pos [ROWS 5] WHERE car = '7'",
         42,
         "cannot compare INTEGER and TEXT",
-        "convert one of them: CAST('7' AS INTEGER)",
+        "a number stands without quotes: 7",
     ),
     (
         "SELECT car + road FROM Pos [ROWS 5]",
@@ -203,7 +203,7 @@ MISTAKES = [
         "CREATE STREAM Q (a TEXT) TIMESTAMP BY a",
         39,
         "TIMESTAMP BY needs a TIMESTAMP or INTEGER column, and this is TEXT",
-        "",
+        "declare it as a TIMESTAMP, which reads texts such as '2024-05-01 12:30:00'",
     ),
     (
         "SELECT COUNT(DISTINCT *) FROM S [ROWS 2]",
@@ -506,7 +506,12 @@ MISTAKES = [
         'unknown function "DATE_ADD"',
         "write t + INTERVAL '1 day', or TIMESTAMPADD(DAY, n, t)",
     ),
-    ("SELECT k FROM S [RANGE 0.5 MILLISECONDS]", 24, "0.5 millisecond does not fall on a tick of 1 millisecond", ""),
+    (
+        "SELECT k FROM S [RANGE 0.5 MILLISECONDS]",
+        24,
+        "0.5 millisecond does not fall on a tick of 1 millisecond",
+        "ticks are shorter in minidsms.connect(time_unit='us'), or 'ns'",
+    ),
     ("SELECT k FROM S [ROWS 2] a, S [ROWS 3] a", 29, '"a" stands twice in FROM', "give one another name: a AS .."),
     (
         "SELECT k FROM (SELECT k AS a FROM S [ROWS 2]) NATURAL JOIN T [ROWS 2]",
@@ -734,6 +739,8 @@ HABITS = [
     ("SELECT * FROM (VALUES ROW(1, 'a'), ROW(2, 'b')) AS t(car, name)", "FROM (VALUES (1, 'a'), (2, 'b'))"),
     ("SELECT * FROM TUMBLE(S, ts, INTERVAL '1 hour')", "FROM S [TUMBLE 1 HOUR]"),
     ("PRAGMA table_info('Pos')", "DESCRIBE"),
+    ("SELECT k FROM S WHERE ts > '2026-01-01 00:00:00.0001'", "time_unit='us'"),
+    ("SELECT ts + INTERVAL 1 MICROSECOND FROM S", "time_unit='us'"),
 ]
 
 

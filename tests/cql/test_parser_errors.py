@@ -70,6 +70,12 @@ def test_an_end_that_comes_too_soon_is_shown_behind_the_last_token() -> None:
         ("SELECT a, FROM S", 'a "," too many before FROM'),
         ("SELECT a FROM S, WHERE a > 1", 'a "," too many before WHERE'),
         ("SELECT a AS select FROM S", "stands in backquotes: `select`"),
+        ("CREATE STREAM S (a INTEGER, group INTEGER)", "stands in backquotes: `group`"),
+        ("CREATE STREAM S (a INTEGER) SLACK '5 seconds'", "SLACK 5 SECONDS"),
+        ("SET memory_limit = 1GB", "a size is a text: '1 GB'"),
+        ("SET memory_limit TO '1 GB'", "SET name = value"),
+        ("SELECT a FROM S WHERE a = %s", "? or $name"),
+        (".tables", "commands of the shell"),
         ("SELECT a AS 'total' FROM S", "double quotes"),
         ("SELECT (a FROM S", '"(" before is not closed'),
         ("SELECT a FROM A JOIN B", "ON condition or USING"),
@@ -103,12 +109,13 @@ def test_a_common_mistake_gets_its_own_hint(text: str, hint: str) -> None:
         ("CREATE QUERY q AS SELECT a FROM S INTO path", "a text in quotes"),
         ("CREATE STREAM S (a INTEGER) FROM 'x' WITH (n)", '"="'),
         ("SELECT a FROM", 'a name or "("'),
+        ("CREATE STREAM S (a INTEGER NOT NULL)", '",", a name, "(" or ")"'),
     ],
 )
 def test_what_was_expected_is_said_in_words(text: str, expected: str) -> None:
     note = refused(text).note
     assert expected in note
-    for terminal in ("IDENT", "LPAR", "RSQB", "$END", "COMMA"):
+    for terminal in ("IDENT", "LPAR", "RSQB", "$END", "COMMA", "BRACKETS", "LANGLE"):
         assert terminal not in note
 
 

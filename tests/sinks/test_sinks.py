@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 import minidsms
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import CqlError, Error
 from minidsms.sinks.opening import open_sink
 
 DECLARED = "CREATE STREAM S (a INTEGER, b FLOAT, d TEXT, e BOOLEAN, t TIMESTAMP, i INTERVAL)"
@@ -152,8 +152,9 @@ def test_a_discarded_sink_leaves_what_stood_there(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_leaves_no_query(tmp_path: Path) -> None:
     with minidsms.connect() as db:
         db.execute("CREATE STREAM S (a INTEGER)")
-        with pytest.raises(Error, match="there is no folder"):
+        with pytest.raises(CqlError, match="there is no folder") as caught:
             db.execute(f"CREATE QUERY q AS SELECT * FROM S INTO '{tmp_path}/none/x.csv'")
+        assert caught.value.position == (1, 1)
         with pytest.raises(Error, match="is a folder"):
             db.execute(f"CREATE QUERY q AS SELECT * FROM S INTO '{tmp_path}' FORMAT csv")
         with pytest.raises(Error, match="cannot be told"):
