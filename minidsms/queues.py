@@ -31,8 +31,8 @@ class Queue:
     bound, byte_bound: what it may hold, in elements and bytes (None: any). The producer keeps to them by `room`; only
     where the plan would stand still otherwise does it put one instant more.
     ample: up to so many elements there is room for one more, whatever they take.
-    size: elements it holds.  is_full: no further one has room.  peak: the most it has held since somebody last set it
-    back.  producer: the operator that fills it, once known.
+    size: elements it holds.  is_full: no further one has room.  is_unread: the consumer takes no more.  peak: the most
+    it has held since somebody last set it back.  producer: the operator that fills it, once known.
     """
 
     __slots__ = (
@@ -42,6 +42,7 @@ class Queue:
         "byte_bound",
         "byte_limit",
         "is_full",
+        "is_unread",
         "name",
         "peak",
         "producer",
@@ -56,6 +57,7 @@ class Queue:
         self.size = 0
         self.peak = 0
         self.is_full = False
+        self.is_unread = False
         self.producer: Operator | None = None
         self.progress = MIN_INSTANT
         self._batches: deque[Batch] = deque()
@@ -115,6 +117,18 @@ class Queue:
         """No room for one more like the last is no room."""
         row = self._batches[-1].row_nbytes if self._batches else 0
         self.is_full = self.size > self.ample and (self.size >= self.bound or self.nbytes + row > self.byte_limit)
+
+    def give_up(self, is_unread: bool) -> None:
+        """The consumer has failed: what waits, and what comes, is dropped, and there is room for all of it.
+
+        is_unread: the producer need make no more; else it counts what it makes, as where it runs on another thread.
+        """
+        self._batches = deque(maxlen=0)
+        self.limit(MAX_BYTES)
+        self.size = 0
+        if is_unread:
+            self.ample = -1  # so that a producer asks what is the matter
+        self.is_full, self.is_unread = False, is_unread
 
     def clear(self) -> None:
         """Give up what waits: nobody will take it."""

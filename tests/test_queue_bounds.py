@@ -67,6 +67,39 @@ def test_an_instant_larger_than_the_bound_passes_whole(most: dict[str, int]) -> 
     assert most["elements"] == 50
 
 
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+@pytest.mark.parametrize("is_ended", [True, False])
+def test_a_join_does_not_wait_for_a_reader_that_has_failed(
+    is_ended: bool, scheduler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+    put = operator.Operator._put_fitting
+
+    def watched(op: operator.Operator, batch: Batch) -> Batch:
+        made.append(len(batch))
+        return put(op, batch)
+
+    monkeypatch.setattr(operator.Operator, "_put_fitting", watched)
+    with minidsms.connect(queue_size=10, scheduler=scheduler) as db:
+
+        def fail(v: int) -> int:
+            if is_ended:
+                db.allowance.expire()  # as the second of two interrupts
+                return v
+            raise ValueError("no")
+
+        db.create_function("fail", fail, ["INTEGER"], "INTEGER")
+        db.execute("CREATE STREAM S (v INTEGER); CREATE STREAM T (w INTEGER)")
+        q = db.query("SELECT SUM(fail(v + w)) FROM S [RANGE 1000], T [RANGE 1000]")
+        db.push("T", {"w": range(300)}, ts=range(300))
+        db.push("S", {"v": range(300)}, ts=range(300))
+        db.advance(400)
+        with pytest.raises(minidsms.QueryError, match="was stopped: interrupted" if is_ended else "ValueError: no"):
+            while True:
+                q.fetch()
+    assert len(made) < 200  # that of the windows; not one more for each of the 300 instants
+
+
 @pytest.mark.parametrize("queue_bytes", [1, 60])
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_the_answer_does_not_depend_on_the_bytes_a_queue_may_hold(scheduler: str, queue_bytes: int) -> None:

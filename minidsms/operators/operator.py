@@ -170,6 +170,7 @@ class Operator:
         self._emission: Iterator[Batch] | None = None
         self._held: Batch | None = None
         self._latest = MIN_INSTANT
+        self._has_run_out = False
         self._until = MIN_INSTANT
         # Asked in every turn: what stands in the class alone is found later.
         self.acts_on_time = self.acts_on_time
@@ -476,6 +477,8 @@ class Operator:
             if only is not None and only.offer(batch):
                 counters.elements_out += n
                 continue
+            if self._is_unread():
+                break
             batch = self._put_fitting(batch)
             if self._held is None and not self.is_blocked():
                 continue
@@ -502,11 +505,21 @@ class Operator:
         out whole.
         """
         self._emission = self._held = None
+        self._has_run_out = True
         if isinstance(error, TimeLimitError):
             self.allowance.begin()
         reason = NO_MEMORY if isinstance(error, MemoryError) else str(error)
         self.fail(max(self.progress + 1, self._latest), f"{self.name} was stopped: {reason}")
         self._complete()
+
+    def _is_unread(self) -> bool:
+        """All readers have failed: what this operator would still put out, nobody waits for."""
+        if self.is_entrance or not self.outputs or not all(queue.is_unread for queue in self.outputs):
+            return False
+        if self.failure is None:
+            # Not told: the queries that have this operator have failed already.
+            self.failure, self._has_run_out = Failure(self.progress + 1, "its readers have failed"), True
+        return True
 
     def _put_fitting(self, batch: Batch) -> Batch:
         """Put out what the queues have room for, and hold the rest; what was put out."""
@@ -532,7 +545,11 @@ class Operator:
 
     def _complete(self) -> None:
         """The slice is done: tell the readers."""
-        progress = self._until if self.failure is None else min(self._until, self.failure.ts - 1)
+        progress = self._until
+        if self.failure is not None:
+            progress = min(progress, self.failure.ts - 1)
+            for queue in self.inputs:
+                queue.give_up(self._has_run_out)
         self.progress = progress
         for queue in self.outputs:
             if progress > queue.progress:
