@@ -73,7 +73,8 @@ Rows that come out of order are refused, unless the stream waits for them
   Tab           completes: windows behind FROM S [, columns, statements, settings, files
   Right         takes the grey suggestion
   Up, Down      lines, then the history;  Ctrl-R searches it
-  Ctrl-C        stops watching; then clears the line; then, at an empty line, stops the feed
+  Ctrl-C        stops watching; then clears the line; then, at an empty line, stops the feed; then ends the
+                query for which that waits
   Ctrl-D        at an empty line: leaves
   Alt-Enter     begins a new line wherever the cursor stands
   keys = "vi" in the configuration gives vi's keys (minidsms --print-config)

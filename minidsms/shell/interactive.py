@@ -60,7 +60,11 @@ _STYLE = {
     "cql.name": "",
 }
 _MENU_LINES = 8
+_WAITS = "waiting for the step at work; Ctrl-C takes the statement back"
 _BARE_COMMANDS = frozenset({"help", "quit", "exit", "?"})
+_LEAVING = frozenset({".quit", ".exit", ".q"})
+_REDRAWN_S = 1.0
+"""How often the line below the prompt is drawn where nothing happens: how long a step takes is told there."""
 
 
 class _FileHistory(FileHistory):
@@ -110,6 +114,7 @@ class InteractiveShell:
             enable_open_in_editor=not self._safety.is_safe,
             enable_suspend=not self._safety.is_safe,
             search_ignore_case=True,
+            refresh_interval=_REDRAWN_S if configuration.toolbar else 0,
         )
         prompt.app.after_render += self._load_behind
         keys = prompt.app.key_processor
@@ -197,35 +202,52 @@ class InteractiveShell:
     def _toolbar(self) -> StyleAndTextTuples:
         if self.worker is None:
             return [("class:toolbar.hint", " loading ..")]
-        from minidsms.shell.toolbar import fitted
+        from minidsms.shell.toolbar import fitted, with_work
 
+        watched, feeds = self._unasked()
+        parts = with_work(self.worker, bool(watched), bool(feeds))
         shown: StyleAndTextTuples = []
-        for kind, text in fitted(self.worker.toolbar, self._prompt.app.output.get_size().columns):
+        for kind, text in fitted(parts, self._prompt.app.output.get_size().columns):
             shown += [("", " \u2502 " if shown else " "), (f"class:toolbar.{kind}", text)]
         return shown
 
     # ------------------------------------------------------------------------------------------------ interrupts
 
     def interrupt(self, typed: str) -> bool:
-        """Ctrl-C: stop what is watched, else clear what is typed, else stop what is fed. Whether to clear the line."""
+        """Ctrl-C: stop what is watched, else clear what is typed, else stop what is fed, else end the query that keeps
+        these waiting. Whether to clear the line.
+        """
         session, worker = self.session, self.worker
         if session is None or worker is None:
             return True
-        # What has been asked to stop a moment ago does not take a second Ctrl-C.
-        watched = [*session.watches.all(), *([session.plan_shown] if session.plan_shown is not None else [])]
-        if any(each not in self._stopping for each in watched):
-            self._stopping = watched
+        watched, feeds = self._unasked()
+        if watched:
+            self._stopping += watched
             worker.ask(_stop_watching)
             return False
         if typed:
             return True
-        feeds = list(session.feeds)
-        if any(each not in self._stopping for each in feeds):
-            self._stopping = [*watched, *feeds]
+        if feeds:
+            self._stopping += feeds
             worker.ask(_stop_feeding)
             return False
-        self._screen.note(".quit or Ctrl-D leaves")
+        if worker.is_behind:
+            session.db.allowance.expire()
+            self._screen.note("the query at work is told to end")
+        else:
+            self._screen.note(".quit or Ctrl-D leaves")
         return True
+
+    def _unasked(self) -> tuple[list[object], list[object]]:
+        """What is watched, and what is fed, but for what has been asked to stop a moment ago."""
+        session = self.session
+        if session is None:
+            return [], []
+        watched = [*session.watches.all(), *([session.plan_shown] if session.plan_shown is not None else [])]
+        feeds = list(session.feeds)
+        self._stopping = [each for each in self._stopping if each in watched or each in feeds]
+        stopping = self._stopping
+        return [each for each in watched if each not in stopping], [each for each in feeds if each not in stopping]
 
     # -------------------------------------------------------------------------------------------------- the loop
 
@@ -257,7 +279,7 @@ class InteractiveShell:
     def _goes_on(self) -> bool:
         """Read once, run it; False to leave."""
         text = self._read()
-        if text is None:
+        if text is None or text.strip().lower() in _LEAVING:
             return False
         self._load_behind()
         self._loaded.wait()
@@ -285,7 +307,7 @@ class InteractiveShell:
 
         assert self.session is not None and self.worker is not None
         try:
-            with self.turn.foreground():
+            with self.turn.foreground(lambda: self._screen.note(_WAITS)):
                 self.session.run_text(text)
         except Quit:
             return False
@@ -304,12 +326,28 @@ class InteractiveShell:
         if self._loading is not None:
             self._loaded.wait()
         if self.worker is not None:
-            self.worker.end()
+            self._end_worker(self.worker)
         if self.session is not None:
             self.session.close()
             for name, sink in self.session.written():
                 self._screen.note(harmless(f"{name}: {counted(sink.rows, 'row')} written to {sink.path}"))
         self._screen.flush()
+
+    def _end_worker(self, worker: Worker) -> None:
+        """Wait for its present step, whose query Ctrl-C ends."""
+        from minidsms.shell.toolbar import LONG_S
+
+        is_told = False
+        while True:
+            try:
+                if worker.end(None if is_told else LONG_S):
+                    return
+                is_told = True
+                self._screen.note("waiting for the step at work; Ctrl-C ends its query")
+                self._screen.flush()
+            except KeyboardInterrupt:
+                assert self.session is not None
+                self.session.db.allowance.expire()
 
 
 @contextlib.contextmanager

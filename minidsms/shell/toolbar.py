@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from minidsms.activity import Activity, QueryActivity, Rates
     from minidsms.shell.feed import Feed
     from minidsms.shell.session import Session
+    from minidsms.shell.worker import Worker
 
+LONG_S = 1.0
+"""A step of the worker that takes longer is told of."""
 _BAR = 16
 
 
@@ -37,6 +40,18 @@ def toolbar_parts(session: Session, activity: Activity, rates: Rates) -> list[tu
         what = ", ".join(watched) if len(watched) < 4 else f"{len(watched)} queries"
         parts.append(("watch", harmless(f"Ctrl-C stops watching {what or 'the plan'}")))
     return parts
+
+
+def with_work(worker: Worker, is_watched: bool, is_fed: bool) -> list[tuple[str, str]]:
+    """The parts, and how long the present step has taken, if that is long, with what Ctrl-C does next.
+
+    is_watched, is_fed: there is something that has not been asked to stop.
+    """
+    if worker.at_work_s < LONG_S:
+        return worker.toolbar
+    next_ = "" if is_watched or not worker.is_behind else f"; Ctrl-C {'stops the feed' if is_fed else 'ends the query'}"
+    parts = [part for part in worker.toolbar if part[0] != "watch" or is_watched]
+    return [*parts, ("problem", f"at work for {worker.at_work_s:.0f} s{next_}")]
 
 
 def fitted(parts: list[tuple[str, str]], room: int) -> list[tuple[str, str]]:

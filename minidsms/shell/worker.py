@@ -18,7 +18,7 @@ from minidsms.activity import Activity, Rates, measure
 from minidsms.cql.errors import Error
 from minidsms.shell.harmless import error_line
 from minidsms.shell.session import Session
-from minidsms.shell.toolbar import toolbar_parts
+from minidsms.shell.toolbar import LONG_S, toolbar_parts
 
 BEAT_S = 0.1
 """How often answers are printed and pictures drawn, at most."""
@@ -39,12 +39,17 @@ class Turn:
         self._wanted = 0
 
     @contextlib.contextmanager
-    def foreground(self) -> Iterator[None]:
-        """Take the turn as soon as the present step is done."""
+    def foreground(self, waits: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """Take the turn as soon as the present step is done. waits: called where that takes long."""
         self._wanted += 1
         try:
-            with self._lock:
+            if not self._lock.acquire(timeout=LONG_S):
+                waits()
+                self._lock.acquire()
+            try:
                 yield
+            finally:
+                self._lock.release()
         finally:
             self._wanted -= 1
 
@@ -78,6 +83,7 @@ class Worker(threading.Thread):
         self._requests: deque[Callable[[Session], None]] = deque()
         self._wake = threading.Event()
         self._is_over = False
+        self._began_s: float | None = None
         self._beat_at = 0.0
         self._draw_at = 0.0
 
@@ -90,19 +96,33 @@ class Worker(threading.Thread):
         """There may be something to do."""
         self._wake.set()
 
-    def end(self) -> None:
-        """Stop after the present step, and wait for it."""
+    @property
+    def at_work_s(self) -> float:
+        """How long the present step has taken; 0 between two."""
+        began_s = self._began_s
+        return 0.0 if began_s is None else time.monotonic() - began_s
+
+    @property
+    def is_behind(self) -> bool:
+        """What it was asked waits for the present step."""
+        return bool(self._requests)
+
+    def end(self, patience_s: float | None = None) -> bool:
+        """Stop after the present step, and wait for it; whether it has ended by then."""
         self._is_over = True
         self._wake.set()
         if self.is_alive():  # else loading has failed before it began
-            self.join()
+            self.join(patience_s)
+        return not self.is_alive()
 
     def run(self) -> None:
         """Take steps until the end."""
         while not self._is_over:
             self._wake.clear()
             with self._turn.background():
+                self._began_s = time.monotonic()
                 rest = self._step()
+                self._began_s = None
             if rest > 0:
                 self._wake.wait(rest)
 

@@ -289,6 +289,38 @@ def test_a_signal_while_a_statement_runs_ends_the_statement_alone(terminal: Term
     terminal.wait("view  query")
 
 
+_LONG = (
+    "SELECT COUNT(*) FROM Pos [RANGE 1 HOUR] a, Pos [RANGE 1 HOUR] b, Pos [RANGE 1 HOUR] c "
+    "WHERE a.speed < b.speed AND b.speed < c.speed;"
+)
+
+
+def test_a_step_that_takes_long_is_told_and_ctrl_c_ends_its_query(declared: Terminal) -> None:
+    declared.line(_LONG)
+    declared.wait("instant, sign")
+    declared.line(".feed Pos FROM 'traffic.csv'")
+    for told in ("at work for", "Ctrl-C stops the feed", "Ctrl-C ends the query"):
+        declared.wait(told)
+        declared.send("\x03")
+    declared.wait("the query at work is told to end")
+    declared.wait("the rest is left unread")
+    declared.line("SHOW VIEWS;")
+    declared.wait("view  query")
+
+
+def test_a_shell_that_is_left_amid_such_a_step_waits_until_ctrl_c_ends_it(folder: Path) -> None:
+    with begun(folder) as terminal:
+        terminal.line(DECLARATIONS.strip().replace("\n", " "))
+        terminal.line(_LONG)
+        terminal.wait("instant, sign")
+        terminal.line(".feed Pos FROM 'traffic.csv'")
+        terminal.wait("at work for")
+        terminal.line(".quit")
+        terminal.wait("Ctrl-C ends its query")
+        terminal.send("\x03")
+        assert terminal.wait_end() == 0
+
+
 def test_a_low_terminal_keeps_the_prompt_and_one_that_cannot_draw_answers_too(declared: Terminal, folder: Path) -> None:
     declared.line(".mode table")
     declared.line("SELECT car FROM Pos;")
