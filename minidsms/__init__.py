@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         QueueFullError,
     )
     from minidsms.query import Change, Query
+    from minidsms.shell.file_schema import declaration
 
 __version__ = "0.1.0"
 
@@ -36,9 +37,16 @@ __all__ = [
     "QueryError",
     "QueueFullError",
     "connect",
+    "declaration",
 ]
 
-_HOMES = {"Change": "query", "Query": "query", "Connection": "connection", "connect": "connection"}
+_HOMES = {
+    "Change": "query",
+    "Query": "query",
+    "Connection": "connection",
+    "connect": "connection",
+    "declaration": "shell.file_schema",
+}
 
 
 def __getattr__(name: str) -> object:

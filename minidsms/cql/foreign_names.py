@@ -26,7 +26,10 @@ _BOUNDS_OF = "rows of S [TUMBLE ..], [HOP ..] and [SESSION ..] have window_start
 _COALESCE = "write COALESCE(a, b)"
 _HOPPING = "the window stands behind the stream: S [TUMBLE 1 MINUTE], S [HOP 5 MINUTES EVERY 1 MINUTE]"
 _RANKS = "it stands with OVER: {0} OVER (PARTITION BY .. ORDER BY ..)"
-_A_FILE = "declare what is read: CREATE STREAM S (..) FROM 'file'; the shell proposes it: .schema file"
+A_FILE = (
+    "declare what is read: CREATE STREAM S (..) FROM 'file'; what fits a file is proposed by .schema file in the "
+    "shell, and by minidsms.declaration('file') in Python"
+)
 _GROUPINGS = "it stands in GROUP BY: GROUP BY {0}(a, b)"
 _CASE = "write CASE WHEN condition THEN a ELSE b END"
 _STRUCT = "write STRUCT(a := x, b := y)"
@@ -119,7 +122,7 @@ _HINTS = {
     **{name: _RANKS.format(f"{name.upper()}(x)") for name in NEIGHBOURS},
     **dict.fromkeys(("nth_value", "ntile"), _RANKS.format("NTH_VALUE(x, n), NTILE(n)")),
     **dict.fromkeys(("percent_rank", "cume_dist"), _RANKS.format("CUME_DIST()")),
-    **dict.fromkeys(("read_csv", "read_csv_auto", "read_parquet", "read_json", "read_json_auto"), _A_FILE),
+    **dict.fromkeys(("read_csv", "read_csv_auto", "read_parquet", "read_json", "read_json_auto"), A_FILE),
     "columns": "COLUMNS('^a|b$') stands in a select list, for the columns of such names",
     **{name: _GROUPINGS.format(name.upper()) for name in ("rollup", "cube")},
     "grouping": "it tells of a key of GROUPING SETS, ROLLUP or CUBE whether rows are put together over it",

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from lark import Token
 
 from minidsms.cql.foreign_joins import join_here
-from minidsms.cql.foreign_names import FOREIGN_JOINS, foreign_hint
+from minidsms.cql.foreign_names import A_FILE, FOREIGN_JOINS, foreign_hint
 from minidsms.cql.foreign_statements import declaration_here
 from minidsms.cql.foreign_windows import window_here
 from minidsms.cql.words import MONTHS, RESERVED, STATEMENT_WORDS, UNITS
@@ -36,7 +36,6 @@ _ALL_ROWS = "DELETE FROM R takes out all rows"
 _PATTERN = "write REGEXP_MATCHES(text, 'pattern'), or LIKE"
 _KEPT = "CREATE VIEW names a query, CREATE QUERY keeps its answer up to date"
 _BEHIND = "the window stands behind the stream: FROM S [TUMBLE 1 MINUTE]"
-_INPUTS = "declare what is read: CREATE STREAM S (..) FROM 'file'; the shell proposes it: .schema file"
 _SUFFIXES = ("CSV", "TSV", "TXT", "JSON", "JSONL", "PARQUET", "ARROW", "GZ", "ZST", "XLSX", "DB")
 _ONE_CATALOG = "names of streams, relations and views stand alone, with nothing before them"
 _ANSWERS = "an answer goes into a file by CREATE QUERY name AS SELECT .. INTO 'file'"
@@ -65,7 +64,7 @@ _FOREIGN = {
     "TRUNCATE": _ALL_ROWS,
     **dict.fromkeys(("MATERIALIZED", "TEMP", "TEMPORARY"), _KEPT),
     "GLOB": _PATTERN,
-    **dict.fromkeys(("ATTACH", "SOURCE", "COPY"), f"{_INPUTS}; {_ANSWERS}"),
+    **dict.fromkeys(("ATTACH", "SOURCE", "COPY"), f"{A_FILE}; {_ANSWERS}"),
     **dict.fromkeys(("FUNCTION", "MACRO", "PROCEDURE"), _FROM_PYTHON),
     **dict.fromkeys(("PREPARE", "EXECUTE", "DEALLOCATE"), _PREPARED),
     **dict.fromkeys(("IGNORE", "CONFLICT"), _CHANGE),
@@ -280,7 +279,7 @@ def way_out(place: Place, text: str) -> str:
         return f"{_NO_QUERY}: CREATE VIEW {_named(place)} AS {place.word} .."
     if place.declares and place.at <= _NAME_ENDS and (meant := declaration_here(place.tokens, text)):
         if re.search(r"\bFROM\s+(?:'|read_)", meant, re.IGNORECASE):
-            return _INPUTS
+            return A_FILE
         return f"write {meant}" if " VIEW " not in meant else f"a query's answer is read by others as a view: {meant}"
     at = (place.token or place.tokens[-1]).start_pos or 0
     if meant := window_here(text, at):
@@ -399,6 +398,8 @@ def _in_declaration(place: Place) -> str:
         return "a declaration has no conditions on its rows: CREATE VIEW x AS SELECT .. WHERE .. keeps those that fit"
     if word == "AS" and "IDENT" in expected and last_kind == "IDENT":
         return "columns are computed by queries: a column is a name and a type"
+    if word == "FROM" and expected == {"LPAR"}:
+        return A_FILE
     if place.word_before() == "SLACK":
         return "a length of time is a bare number and a unit: SLACK 5 SECONDS"
     if place.word_before() == "LATE":
@@ -462,7 +463,7 @@ def _at_names(place: Place) -> str:
     """Where a word was taken for a name."""
     tokens, at, kind, last, last_kind = place.tokens, place.at, place.kind, place.word_before(), place.kind_before()
     if kind == "DOT" and place.kind_before(2) in ("FROM", "JOIN"):
-        return _INPUTS if at + 1 < len(tokens) and tokens[at + 1].upper() in _SUFFIXES else _ONE_CATALOG
+        return A_FILE if at + 1 < len(tokens) and tokens[at + 1].upper() in _SUFFIXES else _ONE_CATALOG
     if last == "REPLACE" and place.declares:
         word = place.word
         return f"OR REPLACE is for queries and views; DROP {word} IF EXISTS stands before CREATE {word}"
@@ -487,7 +488,7 @@ def _in_clauses(place: Place) -> str:
     if last_kind == "LPAR" and place.kind_before(2) == "ANY":
         return "write x IN (a, b), or LIST_CONTAINS(list, x)"
     if last == "FROM" and token is not None and kind == "TEXT" and set(token) & set("./*"):
-        return _INPUTS
+        return A_FILE
     if word == "WHERE" and place.is_behind("GROUP", "HAVING"):
         return "WHERE stands before GROUP BY and HAVING"
     if "LIMIT" in place.expected and place.is_behind("ORDER") and (token is None or kind == "RPAR"):

@@ -55,6 +55,9 @@ class RejectedRows:
         told = "\n  ".join(["", *reasons]) if len(reasons) > 1 else "".join(f" {reason}" for reason in reasons)
         return f", for example:{told}" if reasons else ""
 
+    def __repr__(self) -> str:
+        return repr(list(self._rows))
+
     def __len__(self) -> int:
         return len(self._rows)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from minidsms.cql import syntax
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import Error, one_line
 from minidsms.cql.printer import print_statement
 from minidsms.elements import Type
 from minidsms.inputs.foreign import check_whole
@@ -35,6 +35,29 @@ class _Sample:
     delimiter: str = ","
 
 
+def declaration(source: Any, name: str | None = None) -> str:
+    """CREATE STREAM for a file or a table, to be looked at, changed and carried out; CREATE RELATION where nothing in
+    it looks like an instant.
+
+    source: a path, or a table of pyarrow, polars or pandas.  name: of the stream; None: after the file.
+    What does not speak for itself is told in comments before it. Error where the file cannot be read.
+    """
+    is_table = hasattr(source, "__arrow_c_stream__")
+    if not is_table and not isinstance(source, str | os.PathLike):
+        raise Error(f"a path, or a table of pyarrow, polars or pandas, was expected, not {type(source).__name__}")
+    if is_table:
+        import pyarrow as pa
+
+        table = pa.table(source)
+        names, types = table.column_names, [_type(field.type) for field in table.schema]
+        sample, path = _Sample(names, types, table.slice(0, 1000), {}, ""), None
+    else:
+        path = os.fspath(source)
+        sample = _guessed(_sample(path))
+    text, reasons = _proposed(sample, name or _name_after(path or "data"), path)
+    return "".join(f"-- {one_line(reason)}\n" for reason in reasons) + text
+
+
 def proposal_for(path: str) -> tuple[str, list[str]]:
     """CREATE STREAM for a file, or CREATE RELATION where nothing in it looks like an instant, without semicolon; and
     the reasons for what does not speak for itself.
@@ -42,13 +65,21 @@ def proposal_for(path: str) -> tuple[str, list[str]]:
     The types, how values are written and the slack are told by the beginning of the file. Error where it cannot be
     read.
     """
-    sample = _guessed(_sample(path))
-    columns = tuple(syntax.ColumnDef(name, type_) for name, type_ in zip(sample.names, sample.types))
+    return _proposed(_guessed(_sample(path)), _name_after(path), path)
+
+
+def _name_after(path: str) -> str:
     name = re.sub(r"\W", "_", os.path.basename(path).split(".")[0]) or "data"
-    name = name if not name[0].isdigit() else f"data_{name}"
+    return name if not name[0].isdigit() else f"data_{name}"
+
+
+def _proposed(sample: _Sample, name: str, path: str | None) -> tuple[str, list[str]]:
+    """What `proposal_for` gives. path: None: of a table."""
+    columns = tuple(syntax.ColumnDef(name, type_) for name, type_ in zip(sample.names, sample.types))
     options = {"delimiter": sample.delimiter} if sample.delimiter not in ("", ",") else {}
     options |= merged_options(list(sample.guesses.values()))
-    source = syntax.Source(path, options=tuple(syntax.Option(key, value) for key, value in options.items()))
+    given = tuple(syntax.Option(key, value) for key, value in options.items())
+    source = None if path is None else syntax.Source(path, options=given)
     reasons = [guess.reason for guess in sample.guesses.values() if guess.reason]
     by = _instants(sample)
     if by is None:

@@ -72,6 +72,7 @@ def test_an_end_that_comes_too_soon_is_shown_behind_the_last_token() -> None:
         ("SELECT a AS select FROM S", "stands in backquotes: `select`"),
         ("CREATE STREAM S (a INTEGER, group INTEGER)", "stands in backquotes: `group`"),
         ("CREATE STREAM S (a INTEGER) SLACK '5 seconds'", "SLACK 5 SECONDS"),
+        ("CREATE STREAM cars FROM 'cars.csv'", "minidsms.declaration('file')"),
         ("SET memory_limit = 1GB", "a size is a text: '1 GB'"),
         ("SET memory_limit TO '1 GB'", "SET name = value"),
         ("SELECT a FROM S WHERE a = %s", "? or $name"),

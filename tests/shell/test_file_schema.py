@@ -130,6 +130,35 @@ def test_instants_may_have_zones_and_columns_no_values_or_no_utf8(tmp_path: Path
         proposal_for(str(path))
 
 
+def test_a_program_gets_the_proposal_as_a_statement_with_its_reasons(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("at,group,v\n2026-01-01 00:00:01,a,1\n2026-01-01 00:00:02,b,x\n2026-01-01 00:00:03,c,3\n")
+    text = minidsms.declaration(path, name="Readings")
+    assert text.startswith("-- v: 2 of 3 values are a whole number; 'x' is none, and its row is left out\nCREATE")
+    with minidsms.connect() as db:
+        db.execute(text)
+        q = db.query("SELECT `group` FROM Readings")
+        db.run()
+        assert [row for _, _, row in q.fetch()] == [("a",), ("c",)]
+        [(line, reason)] = db.stream_input("Readings").rejected
+        assert repr(db.stream_input("Readings").rejected) == repr([(line, reason)]) and "'x'" in reason
+    for wrong in (5, tmp_path / "none.csv"):
+        with pytest.raises(Error, match=r"a path, or a table|no file"):
+            minidsms.declaration(wrong)
+
+
+def test_a_table_is_declared_by_its_types() -> None:
+    table = pa.table({"at": pa.array([2000, 1000], pa.timestamp("ms")), "k": ["a", "b"], "v": [1.5, None]})
+    text = minidsms.declaration(table, "Pos")
+    assert text.endswith(
+        "CREATE STREAM Pos (at TIMESTAMP, k TEXT, v FLOAT)\nTIMESTAMP BY at\nSLACK 1000 MILLISECONDS\nLATE DROP"
+    )
+    with minidsms.connect() as db:
+        db.execute(text)
+        assert db.push("Pos", table) == 2
+    assert "CREATE RELATION data (k TEXT)" in minidsms.declaration(table.select(["k"]))
+
+
 @pytest.mark.parametrize("kind", ["json", "parquet", "arrow"])
 def test_files_that_have_types_are_read_as_proposed(tmp_path: Path, kind: str) -> None:
     path, columns = tmp_path / f"t.{kind}", {"at": [1, 2], "k": ["a", None], "v": [0.5, 1.5]}
