@@ -32,7 +32,7 @@ from minidsms.process.threads import begin
 from minidsms.shell.configuration import Configuration
 from minidsms.shell.harmless import error_line, harmless
 from minidsms.shell.keys import key_bindings
-from minidsms.shell.live_screen import LiveScreen
+from minidsms.shell.live_screen import Above, LiveScreen
 from minidsms.shell.screen import cut_to
 from minidsms.shell.styles import Styles, wants_colour
 from minidsms.shell.typing_aids import Aids
@@ -259,7 +259,7 @@ class InteractiveShell:
         if self._safety.is_safe:
             folders = ", ".join(self._safety.folders) or "no folder"
             print(harmless(f"Safe mode: files may be in {folders}."))
-        with unechoed():
+        with unechoed(), contextlib.redirect_stderr(Above(self._screen)):
             try:
                 while self._is_interrupted():
                     pass

@@ -10,6 +10,7 @@ pressed in that moment are neither echoed by the terminal nor turned into signal
 from __future__ import annotations
 
 import contextlib
+import io
 import shutil
 import sys
 import threading
@@ -131,3 +132,26 @@ class LiveScreen:
             # A prompt begins at the left.
             sys.stdout.write(text if text.endswith("\n") else text + "\n")
             sys.stdout.flush()
+
+
+class Above(io.TextIOBase):
+    """A standard error whose lines are notes above the prompt: the engine's, of libraries, of the user's functions."""
+
+    def __init__(self, screen: LiveScreen) -> None:
+        self._screen = screen
+        self._begun = ""
+
+    def isatty(self) -> bool:
+        """Somebody reads it."""
+        return True
+
+    def writable(self) -> bool:
+        """It is written to."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Whole lines are shown; the rest waits for its end."""
+        *lines, self._begun = (self._begun + text).split("\n")
+        for line in lines:
+            self._screen.note(harmless(line))
+        return len(text)

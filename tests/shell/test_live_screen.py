@@ -12,7 +12,7 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from minidsms.shell.live_screen import LiveScreen
+from minidsms.shell.live_screen import Above, LiveScreen
 from minidsms.shell.styles import Styles
 
 
@@ -53,3 +53,13 @@ def test_the_terminal_stays_raw_while_output_is_lifted_above_the_prompt(monkeypa
         screen.prompt_ends()
     assert shown.getvalue() == "first\nsecond\n"
     assert cooked == []
+
+
+def test_what_goes_to_the_standard_error_is_shown_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", shown)
+    with contextlib.redirect_stderr(Above(LiveScreen(Styles(False)))):
+        print("compiling", end="", file=sys.stderr)
+        assert not shown.getvalue() and sys.stderr.isatty()
+        print(" kernels\n\x1b[2Jsecond", file=sys.stderr)
+    assert shown.getvalue() == "compiling kernels\n\\x1b[2Jsecond\n"
