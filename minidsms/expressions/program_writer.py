@@ -117,6 +117,24 @@ _OF_NEAR: Mapping[str, Callable[..., _Bounds | None]] = {
 }
 
 
+def _line(expr: bound.Expr) -> tuple[bound.Expr, int, int]:
+    """(x, scale, shift): the expression is x * scale + shift, of at most one product."""
+    literal = bound.Literal
+    match expr:
+        case bound.Call(function="*", args=(literal(value=int() as k), x) | (x, literal(value=int() as k))):
+            return x, k, 0
+        case bound.Call(function="+", args=(literal(value=int() as k), x) | (x, literal(value=int() as k))):
+            x, scale, shift = _line(x)
+            return x, scale, shift + k
+        case bound.Call(function="-", args=(x, literal(value=int() as k))):
+            x, scale, shift = _line(x)
+            return x, scale, shift - k
+        case bound.Call(function="-", args=(literal(value=int() as k), x)):
+            x, scale, shift = _line(x)
+            return x, -scale, k - shift
+    return expr, 1, 0
+
+
 def _word_of(value: float) -> int:
     """The bits of a float."""
     return int(np.float64(value).view(np.int64))
@@ -208,11 +226,18 @@ class _Writer:
                 return self._step(steps.CONSTANT, _word_of(value))
             case bound.Call(function="/" | "%" | "mod" as name, args=(dividend, bound.Literal(value=int() as divisor))):
                 operation = steps.NEAR_DIVIDE if name == "/" else steps.NEAR_REMAINDER
-                constants_ = (self._step(steps.CONSTANT, _word_of(x)) for x in (divisor, 1.0 / divisor))
-                return self._step(operation, self._near(dividend), *constants_)
+                return self._near_step(operation, dividend, divisor, 1.0 / divisor)
             case bound.Call(function=name, args=args):
+                operand, scale, shift = _line(expr)
+                if operand is not expr:
+                    return self._near_step(steps.NEAR_LINEAR, operand, scale, shift)
                 return self._step(_OF_FLOATS[name], *map(self._near, args))
         return self._step(steps.NEAR, self.value(expr))
+
+    def _near_step(self, operation: int, operand: bound.Expr, *constants_: float) -> int:
+        return self._step(
+            operation, self._near(operand), *(self._step(steps.CONSTANT, _word_of(x)) for x in constants_)
+        )
 
     def _step(self, operation: int, *operands: int) -> int:
         return self._steps.setdefault((operation, *operands), len(self._steps))

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minidsms.kernels.filtering import DENSE, EXACT, GATHERED, ROUNDS, write_rows
+from minidsms.kernels.filtering import DENSE, EXACT, GATHERED, write_rows
 from minidsms.machine_code import (
     Float64Table,
     Int8Table,
@@ -46,16 +46,17 @@ FINE, NULL, FAILED = range(3)
     CONSTANT, COLUMN, TRUTHS, NOTHING,
     ADD, SUBTRACT, MULTIPLY, DIVIDE, REMAINDER, NEGATE, ABSOLUTE, EQUAL, LESS, LESS_EQUAL,
     FLOAT_ADD, FLOAT_SUBTRACT, FLOAT_MULTIPLY, FLOAT_DIVIDE, FLOAT_NEGATE, FLOAT_ABSOLUTE, FLOAT_LESS,
-    FLOAT_LESS_EQUAL, TO_FLOAT, NEAR, NEAR_DIVIDE, NEAR_REMAINDER, WHOLE, NOT,
+    FLOAT_LESS_EQUAL, TO_FLOAT, NEAR, NEAR_LINEAR, NEAR_DIVIDE, NEAR_REMAINDER, WHOLE, NOT,
     AND, OR, IS_NULL, IS_DISTINCT, CHOOSE, FIRST_KNOWN, KEEP, STORE,
-) = range(36)  # fmt: skip
+) = range(37)  # fmt: skip
 """Operations. LEFT of a CONSTANT is its word, of COLUMN (8 bytes a value) and TRUTHS (one) the number of the column; of
 NOTHING all are NULL. From ADD to NOT a result is NULL or failed where an operand is; from AND on each has rules of its
 own. CHOOSE takes RIGHT where LEFT is TRUE, else THIRD; FIRST_KNOWN RIGHT where LEFT is NULL.
 
 NEAR takes an integer of 32 bits to a float, WHOLE a near one back. What lies between computes with floats that are
-whole and at most 2**50, so exact, in vectors that processors have no such integers for: FLOAT_ADD and its like, and
-NEAR_DIVIDE and NEAR_REMAINDER by RIGHT, a constant above 0, with its inverse in THIRD.
+whole and at most 2**50, so exact, in vectors that processors have no such integers for: FLOAT_ADD and its like;
+NEAR_LINEAR, LEFT times RIGHT plus THIRD; NEAR_DIVIDE and NEAR_REMAINDER by RIGHT, above 0, with its inverse in THIRD.
+RIGHT and THIRD are constants there. None of these gives -0.0, whose bits are not those of 0.
 """
 
 REFUSED = -(1 << 62)
@@ -203,17 +204,17 @@ def _read(
         return int64(0) if operation == CONSTANT else int64(-1)
     if operation == TRUTHS:
         for i in range(n):
-            words[to, i] = byte_at(values, base + i if base >= 0 else rows[first + i])
+            words[to, i] = byte_at(values, base + i if base >= 0 else rows[uint64(first + i)])
     elif base >= 0:
         for i in range(n):
             words[to, i] = word_at(values, base + i)
     else:
         for i in range(n):
-            words[to, i] = word_at(values, rows[first + i])
+            words[to, i] = word_at(values, rows[uint64(first + i)])
     odd = int64(0)
     if valid != values:
         for i in range(n):
-            state = int64(1) - byte_at(valid, base + i if base >= 0 else rows[first + i])
+            state = int64(1) - byte_at(valid, base + i if base >= 0 else rows[uint64(first + i)])
             words[states, i] = state
             odd |= -state
     return odd
@@ -322,18 +323,24 @@ def _of_near(words: Int64Table, floats: Float64Table, operation: int, to: int, a
             floats[to, i] = floats[a, i] + _TURNS
         for i in range(n):
             words[to, i] = words[to, i] - _TURNED
-    else:
+    elif operation == NEAR_LINEAR:
+        scale, shift = floats[b, 0], floats[c, 0]
         for i in range(n):
-            x, divisor = floats[a, i], floats[b, i]
-            size = abs(x)
-            quotient = (size * floats[c, i] + ROUNDS) - ROUNDS
-            rest = size - quotient * divisor
-            is_over = rest < 0.0
+            floats[to, i] = floats[a, i] * scale + shift
+    else:
+        divisor, inverse = floats[b, 0], floats[c, 0]
+        for i in range(n):
+            x = floats[a, i]
+            # The nearest quotient: what it leaves has the wrong sign where it is one further from 0 than x / divisor.
+            quotient = (x * inverse + _TURNS) - _TURNS
+            rest = x - quotient * divisor
+            is_over = rest * x < 0.0
             if operation == NEAR_REMAINDER:
-                value = rest + divisor if is_over else rest
+                step = divisor if x >= 0.0 else -divisor
+                floats[to, i] = rest + step if is_over else rest
             else:
-                value = quotient - 1.0 if is_over else quotient
-            floats[to, i] = (-value if x < 0.0 else value) + 0.0
+                step = -1.0 if x >= 0.0 else 1.0
+                floats[to, i] = quotient + step if is_over else quotient
     return odd
 
 
@@ -392,7 +399,7 @@ def _keep(
     """(rows written with those of a block, whether some have failed).  states: the row with those of the truths."""
     rows, first, base, n, count = block
     worst = FINE
-    for i in range(n):
+    for i in range(n if states < len(words) - 1 else 0):
         worst = max(worst, words[states, i])
     if worst == FAILED:
         for i in range(count):
@@ -410,7 +417,7 @@ def _keep(
     while done + _WORD <= n:
         word = uint64(0)
         for j in range(_WORD):
-            word |= uint64(words[truths, done + j]) << uint64(j)
+            word |= uint64(words[truths, done + j] != 0) << uint64(j)
         k = write_rows(word, rows, DENSE if base >= 0 else GATHERED, first + done, out, k)
         done += _WORD
     for i in range(done, n):

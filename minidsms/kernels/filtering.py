@@ -62,12 +62,15 @@ def write_rows(word: Any, rows: Int64s, layout: int, first: int, out: Int64s, k:
         for j in range(_WORD):
             out[k + j] = first + j
         return k + _WORD
+    at = uint64(k)
     for start in range(0, _WORD, 8):
-        if word >> uint64(start) & uint64(255):
-            for j in range(start, start + 8):
-                out[k] = first + j if layout == DENSE else rows[first + j]
-                k += int64(word >> uint64(j) & uint64(1))
-    return k
+        byte = word >> uint64(start) & uint64(255)
+        if byte:
+            for j in range(8):
+                row = first + start + j
+                out[at] = row if layout == DENSE else rows[uint64(row)]
+                at += byte >> uint64(j) & uint64(1)
+    return int64(at)
 
 
 class _Range(NamedTuple):

@@ -206,6 +206,27 @@ def test_narrow_integers_are_computed_as_floats_to_the_same_values(
     assert as_floats > 50
 
 
+@pytest.mark.parametrize("divisor", [1, 2, 3, 60, 2**31 - 1, 2**31, 2**40 + 1, 2**49 - 1, 2**49, 2**50 - 1, 2**50])
+def test_remainders_and_quotients_of_lines_are_exact_beside_every_multiple(divisor: int) -> None:
+    random = Random(divisor)
+    for scale in (1, -1, 3, -(2**18) + 1, 2**19 - 1):
+        multiples = (random.randint(-(2**50) // divisor, 2**50 // divisor) * divisor for _ in range(200))
+        beside = (m + d for m in multiples for d in (-1, 0, 1, divisor // 2, -(divisor // 2) - 1))
+        values = [0, *(v for v in (m // scale for m in beside) if -(2**31) <= v < 2**31)]
+        most = 2**50 - 2**31 * abs(scale)
+        for shift in (0, 1, most, -most):
+            line = call(INTEGER, "+", call(INTEGER, "*", literal(scale), column("i")), literal(shift))
+            exprs = [line, *(call(INTEGER, name, line, literal(divisor)) for name in ("/", "%", "mod"))]
+            program, _ = written(exprs, False, TextDictionary(), is_near=True)
+            assert program is not None and steps.NEAR_LINEAR in program.steps[:, steps.OPERATION]
+            frame = Frame(lambda _, values=values: Column(np.array(values)), len(values))  # type: ignore[misc]
+            found = Programmed(exprs, TextDictionary()).values(frame) or ()
+            lines = [scale * v + shift for v in values]
+            rests = [abs(x) % divisor * (1 if x > 0 else -1) for x in lines]
+            wanted = lines, [(x - r) // divisor for x, r in zip(lines, rests)], rests, rests
+            assert [value is not None and value.values.tolist() for value in found] == [*wanted]
+
+
 def test_a_program_for_narrow_integers_is_given_up_where_they_are_not() -> None:
     expr = call(INTEGER, "%", call(INTEGER, "*", column("i"), literal(48271)), literal(1000))
     program = Programmed((expr,), TextDictionary())
