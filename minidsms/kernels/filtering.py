@@ -21,27 +21,29 @@ import numpy as np
 
 from minidsms.elements import Int64Array
 from minidsms.machine_code import Bools, Float64s, Int64s, float64, helper, int64, kernel, uint64
+from minidsms.machine_code.prefetching import prefetch
 
 DENSE, AT, GATHERED = 0, 1, 2
 
 EXACT = 1 << 50
 """Up to here a quotient taken in float64 is off by less than one; what is beyond is far."""
-ROUNDS = float(1 << 52)
-"""Added to a float64 and taken away again, it leaves the nearest whole number."""
+ROUNDS = float(3 << 51)
+"""Added to a float64 that is not far and taken away again, it leaves the nearest whole number."""
 _WORD = 64
 _ALL = (1 << _WORD) - 1
+_AHEAD = 4 * _WORD
+"""Rows before one for which its value is on its way into the cache: vectors of values wait for all of theirs."""
 
 
 @helper(inline=True)
-def _near_remainder(x: Any, divisor: Any, inverse: float) -> Any:
+def _near_remainder(x: float, divisor: float, inverse: float) -> Any:
     """The remainder of a number that is not far, with its sign, as a float64, which holds it exactly: without a
     division or a branch, so that vectors do it.
     """
-    size = float64(uint64(-x if x < 0 else x))
-    rest = size - ((size * inverse + ROUNDS) - ROUNDS) * divisor
-    if rest < 0.0:
-        rest += divisor
-    return -rest if x < 0 else rest
+    # The nearest quotient leaves something of the wrong sign where it is one too far from 0.
+    rest = x - ((x * inverse + ROUNDS) - ROUNDS) * divisor
+    step = divisor if x >= 0.0 else -divisor
+    return rest + step if rest * x < 0.0 else rest
 
 
 @helper(inline=True)
@@ -90,14 +92,15 @@ def _keep_one_by_one(
     values: Int64s, rows: Int64s, layout: int, wanted: Any, first: int, stop: int, out: Int64s, k: int
 ) -> Any:
     divisor, base, width, negated = wanted
+    at = uint64(k)
     for i in range(first, stop):
-        row = i if layout == DENSE else rows[i]
-        x = values[row] if layout == AT else values[i]
+        row = i if layout == DENSE else rows[uint64(i)]
+        x = values[uint64(row if layout == AT else i)]
         if divisor > 0:
             x = _remainder(x, divisor)
-        out[k] = row
-        k += (uint64(x) - base <= width) != negated
-    return k
+        out[at] = row
+        at += uint64((uint64(x) - base <= width) != negated)
+    return int64(at)
 
 
 @helper(inline=True)
@@ -106,26 +109,26 @@ def _keep_by_words(values: Int64s, rows: Int64s, layout: int, divides: bool, wan
     inverse = 1.0 / divisor if divides else 0.0
     by, least, greatest = float64(divisor), float64(int64(base)), float64(int64(base + width))
     turn = uint64(0) - uint64(negated)
+    n = len(rows) if layout == AT else len(values)
     k = first = 0
-    while first + _WORD <= len(values):
-        far = uint64(divisor)
-        if divides:
-            for j in range(_WORD):
-                x = values[first + j]
+    while first + _WORD <= n:
+        word, far = uint64(0), uint64(divisor)
+        for j in range(first + _AHEAD, min(first + _AHEAD + _WORD, n) if layout == AT else 0):
+            prefetch(values, rows[uint64(j)])
+        for j in range(_WORD):
+            x = values[uint64(rows[uint64(first + j)])] if layout == AT else values[uint64(first + j)]
+            if divides:
                 far |= uint64(-x if x < 0 else x)
-        if far <= uint64(EXACT):
-            word = uint64(0)
-            for j in range(_WORD):
-                if divides:
-                    rest = _near_remainder(values[first + j], by, inverse)
-                    word |= uint64((rest >= least) & (rest <= greatest)) << uint64(j)
-                else:
-                    word |= uint64(uint64(values[first + j]) - base <= width) << uint64(j)
+                rest = _near_remainder(float64(x), by, inverse)
+                word |= uint64((rest >= least) & (rest <= greatest)) << uint64(j)
+            else:
+                word |= uint64(uint64(x) - base <= width) << uint64(j)
+        if not divides or far <= uint64(EXACT):
             k = write_rows(word ^ turn, rows, layout, first, out, k)
         else:
             k = _keep_one_by_one(values, rows, layout, wanted, first, first + _WORD, out, k)
         first += _WORD
-    return _keep_one_by_one(values, rows, layout, wanted, first, len(values), out, k)
+    return _keep_one_by_one(values, rows, layout, wanted, first, n, out, k)
 
 
 @kernel
@@ -135,7 +138,9 @@ def keep_integers(
     """Positions with lo <= value <= hi (negated: not so), of value % divisor where divisor > 0."""
     wanted = _Range(divisor, uint64(lo), uint64(hi) - uint64(lo), negated)
     if layout == AT:
-        return _keep_one_by_one(values, rows, layout, wanted, 0, len(rows), out, 0)
+        if divisor > 0:
+            return _keep_by_words(values, rows, AT, True, wanted, out)
+        return _keep_one_by_one(values, rows, AT, wanted, 0, len(rows), out, 0)
     if divisor > 0:
         return _keep_by_words(values, rows, layout, True, wanted, out)
     return _keep_by_words(values, rows, layout, False, wanted, out)
@@ -146,10 +151,12 @@ def keep_floats(values: Float64s, rows: Int64s, layout: int, lo: float, hi: floa
     """Positions with lo <= value <= hi (negated: not so)."""
     k = first = 0
     if layout == AT:
-        for i in range(len(rows)):
-            out[k] = rows[i]
-            k += ((values[rows[i]] >= lo) & (values[rows[i]] <= hi)) != negated
-        return k
+        at = uint64(0)
+        for row in rows:
+            x = values[uint64(row)]
+            out[at] = row
+            at += uint64(((x >= lo) & (x <= hi)) != negated)
+        return int64(at)
     turn = uint64(0) - uint64(negated)
     while first + _WORD <= len(values):
         word = uint64(0)
