@@ -21,14 +21,12 @@ T = TypeVar("T")
 
 MOST = 16
 """Threads that 'auto' takes."""
-TRIED_EVERY = 16
-"""Pieces of work between two tries of what is not better."""
+TRIED_AFTER, TRIED_EVERY = 4, 32
+"""Pieces of work until what is not better is tried again: at first, and at most; each try in vain doubles them."""
 NEWEST = 0.25
-"""The weight of the last piece in what a way is expected to take."""
+"""The weight of the last piece in what a way is expected to take, if the one before went that way, too."""
 FIRST_TRIES = 2
-"""Pieces of work by which a way is judged first, by the quicker one: threads are started for the first that is
-divided.
-"""
+"""Divided pieces by which that way is judged first, by the quicker one: threads are started for the first."""
 
 
 def usable_threads(asked: int | str) -> int:
@@ -42,28 +40,43 @@ def usable_threads(asked: int | str) -> int:
 class Dividing:
     """Whether dividing pays, by the clock on the wall: other processors may have work of their own.
 
-    Both ways are tried, then the better one is taken, and the other one tried again now and then.
+    Both ways are tried, then the better one is taken, and the other one tried again now and then: soon at first, for a
+    processor that was taken may be free again.
     """
 
     def __init__(self) -> None:
         self._ns: dict[bool, float] = {}
-        self._tries = {True: 0, False: 0}
         self._turns = 0
+        self._divided = 0
+        self._last = {True: 0, False: 0}
+        """The last turn of each way."""
+        self._is_better = True
+        self._pause = TRIED_AFTER
+        self._next_try = 2 * TRIED_AFTER
 
     def pays(self) -> bool:
         """Whether to divide what comes next."""
         self._turns += 1
-        if self._tries[False] < FIRST_TRIES:
-            return self._tries[True] <= self._tries[False]
+        if self._divided < FIRST_TRIES or False not in self._ns:
+            return self._divided == 0 or False in self._ns
         is_better = self._ns[True] < self._ns[False]
-        return is_better if self._turns % TRIED_EVERY else not is_better
+        is_try = self._turns >= self._next_try and is_better is self._is_better
+        if is_try or is_better is not self._is_better:
+            self._pause = min(2 * self._pause, TRIED_EVERY) if is_try else TRIED_AFTER
+            self._next_try = self._turns + self._pause
+        self._is_better = is_better
+        return is_better is not is_try
 
     def took(self, is_divided: bool, ns: float) -> None:
         """A row took so many nanoseconds, divided or not."""
         known = self._ns.get(is_divided, ns)
-        self._tries[is_divided] += 1
-        is_first = self._tries[is_divided] <= FIRST_TRIES
-        self._ns[is_divided] = min(known, ns) if is_first else known + NEWEST * (ns - known)
+        self._divided += is_divided
+        turns = max(1, self._turns - self._last[is_divided])
+        self._last[is_divided] = self._turns
+        if is_divided and self._divided <= FIRST_TRIES:
+            self._ns[True] = min(known, ns)
+        else:  # What is known is older the longer the way was not taken.
+            self._ns[is_divided] = ns + (1 - NEWEST) ** turns**2 * (known - ns)
 
 
 class _Part(Generic[T]):

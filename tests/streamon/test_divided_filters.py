@@ -7,15 +7,17 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from decimal import Decimal
+from math import log2
 from typing import Any
 
 import numpy as np
 import pytest
 
 import minidsms
-from minidsms.process.side_by_side import FIRST_TRIES, TRIED_EVERY, Dividing, side_by_side
+from minidsms.process.side_by_side import FIRST_TRIES, TRIED_AFTER, TRIED_EVERY, Dividing, side_by_side
 from minidsms.streamon.pipelined_filters import executor
 from minidsms.testing.switching import forced_switching
 
@@ -149,24 +151,30 @@ def test_the_interpreter_ends_while_threads_wait_for_parts() -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "[0, 1, 2, 3]\n", "")
 
 
+def chosen_by(took: Callable[[int, bool], float], turns: int) -> list[bool]:
+    """Whether pieces are divided, of which the i-th takes so long, divided or not."""
+    dividing, chosen = Dividing(), []
+    for turn in range(turns):
+        chosen.append(dividing.pays())
+        dividing.took(chosen[-1], took(turn, chosen[-1]))
+    return chosen
+
+
 def test_dividing_goes_on_while_it_pays_and_is_tried_again() -> None:
-    dividing = Dividing()
-    chosen = []
-    for turn in range(200):
-        divides = dividing.pays()
-        chosen.append(divides)
-        dividing.took(divides, 10.0 if divides == (turn >= 100) else 20.0)
-    assert sum(chosen[:100]) <= FIRST_TRIES + 100 // TRIED_EVERY
-    assert sum(chosen[-50:]) >= 50 - 1 - 50 // TRIED_EVERY
+    chosen = chosen_by(lambda turn, divides: 10.0 if divides == (turn >= 200) else 20.0, 400)
+    assert sum(chosen[:200]) <= FIRST_TRIES + log2(TRIED_EVERY / TRIED_AFTER) + 200 / TRIED_EVERY
+    assert sum(chosen[200 + TRIED_EVERY :]) >= 200 - TRIED_EVERY - 3 - 200 / TRIED_EVERY
+
+
+def test_a_processor_that_was_taken_at_first_is_found_free_soon() -> None:
+    chosen = chosen_by(lambda turn, divides: (60.0 if turn < 6 else 10.0) if divides else 20.0, 40)
+    assert chosen[3:6] == [False] * 3
+    assert sum(chosen[10:]) >= 27
 
 
 def test_threads_that_have_to_be_started_do_not_speak_against_dividing() -> None:
-    dividing = Dividing()
-    chosen = []
-    for took in (500.0, 20.0, 10.0, *[20.0] * 7):
-        chosen.append(dividing.pays())
-        dividing.took(chosen[-1], took if len(chosen) < 4 else 10.0 if chosen[-1] else 20.0)
-    assert chosen == [True, False, True, False, *[True] * 6]
+    chosen = chosen_by(lambda turn, divides: 500.0 if not turn else 10.0 if divides else 20.0, 7)
+    assert chosen == [True, False, *[True] * 5]
 
 
 def test_threads_are_a_number_or_auto() -> None:

@@ -79,7 +79,6 @@ class FilterExecutor:
         """Take another order, or other routes."""
         self.evaluations += self._evaluations_of_plan()
         self.plan = plan if isinstance(plan, Routes) else tuple(plan)
-        self._dividing = Dividing()
         self._routes = plan if isinstance(plan, Routes) else None
         routed = plan.orders if isinstance(plan, Routes) else ()
         self.parts = tuple(Part.of(order) for order in (*routed, usual_order(self.plan)))
