@@ -289,18 +289,18 @@ def least_of(record: Int64s, at: int) -> Any:
 def turn(
     records: Int64Table, at: int, ring: Int32s, stacks: Int64Table, column: int, oldest: int, following: int
 ) -> None:
-    """Turn the back stack of a STACKED at record[at] over: the rows from `oldest` to before `following`. O(rows)."""
+    """Turn the back stack of a STACKED at record[at] over: the rows from `oldest` to before `following`. O(rows).
+
+    Nothing is on the front stack, so that a group's least key there is LARGEST, or 0 where it has no values.
+    """
     mask = len(ring) - 1
-    for row in range(oldest, following):
-        prefetch(records, int64(ring[uint64(min(row + AHEAD, following - 1) & mask)]) * records.shape[1] + at)
-        record = records[uint64(ring[uint64(row & mask)])]
-        record[at + 1] = record[at + 2] = int64(LARGEST) if record[at] > 0 else int64(0)
     for row in range(following - 1, oldest - 1, -1):
         prefetch(records, int64(ring[uint64(max(row - AHEAD, oldest) & mask)]) * records.shape[1] + at)
         record = records[uint64(ring[uint64(row & mask)])]
         key, rest = stacks[uint64(row & mask), column], record[at + 1]
         stacks[uint64(row & mask), column] = rest
         record[at + 1] = min(rest, key)
+        record[at + 2] = int64(LARGEST) if record[at] > 0 else int64(0)
 
 
 # -------------------------------------------------------------------------------------------------- taking values in

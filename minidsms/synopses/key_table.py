@@ -18,6 +18,8 @@ from minidsms.kernels.arrays import normal
 
 _FIRST_CAPACITY = 64
 _WORTH_SHRINKING = 4096
+_LOOSE = 1 << 17
+"""Slots up to which a table has eight for each id, so that few rows meet another's; more would leave the cache."""
 NO_ARRIVALS: tuple[npt.NDArray[np.int32], Int64Array] = np.zeros(0, np.int32), np.zeros(0, np.int64)
 """In place of `ArrivalRing.parts` where what leaves is looked up."""
 NO_STACKS: Int64Array = np.zeros((0, 0), np.int64)
@@ -42,7 +44,7 @@ class KeyTable:
 
     def _reset(self, capacity: int) -> None:
         keys, links = np.zeros((capacity, self.width), np.int64), np.zeros(capacity, np.int64)
-        slots, meta = np.full(2 * capacity, -1, np.int32), np.array([0, capacity, 0], np.int64)
+        slots, meta = _slots_for(capacity), np.array([0, capacity, 0], np.int64)
         self.keys: Int64Array = keys
         self._links: Int64Array = links
         self._slots, self._meta = slots, meta
@@ -116,7 +118,7 @@ class KeyTable:
         keys = np.concatenate([self.keys, np.zeros((used, self.width), np.int64)])
         links = np.concatenate([self._links, np.zeros(used, np.int64)])
         # Only when there is room for all of it does anything change.
-        self._slots = np.full(2 * capacity, -1, np.int32)
+        self._slots = _slots_for(capacity)
         self.keys, self._links, self._meta[1] = keys, links, capacity
         self.parts = kernels.Table(self._slots, keys, links, self._meta)
         kernels.rehash(self._slots, self.keys, self._links, used)
@@ -247,6 +249,11 @@ class ArrivalRing:
         if "stacks" in arrays:
             self.stacks[: len(held)] = arrays["stacks"]
             self._ends[2] = arrays["front"][0]
+
+
+def _slots_for(capacity: int) -> npt.NDArray[np.int32]:
+    """Empty slots of a table with so many ids, two for each at least."""
+    return np.full(max(2 * capacity, min(8 * capacity, _LOOSE)), -1, np.int32)
 
 
 def _size_for(rows: int) -> int:
