@@ -38,12 +38,13 @@ def _cube_root(x: Any) -> Any:
     method with the cube in two floats gives the float next to the root.
     """
     is_usual = (np.abs(x) > 1e-250) & np.isfinite(x)
-    usual = np.where(is_usual, x, 1.0)
+    scale = np.where(np.abs(x) > 1e300, 2.0**-100, 1.0)  # the cube of what is rounded up may be infinite
+    usual = np.where(is_usual, x, 1.0) * scale**3
     root = np.cbrt(usual)
     square, of_square = _product(root, root)
     cube, of_cube = _product(square, root)
     beyond = (cube - usual) + (of_cube + of_square * root)
-    return np.where(is_usual, root - beyond / (3.0 * square), np.cbrt(x))
+    return np.where(is_usual, (root - beyond / (3.0 * square)) / scale, np.cbrt(x))
 
 
 def _product(a: Any, b: Any) -> tuple[Any, Any]:
