@@ -60,14 +60,14 @@ class Output:
 
 
 class BlockBinder:
-    """Binds one block. outer: the enclosing query, whose row WHERE may use where correlated is True."""
+    """Binds one block. outer: the enclosing query, whose row may be used where correlated is True."""
 
     def __init__(
         self,
         session: Session,
         outer: Context | None,
         correlated: bool,
-        bind_query: Callable[[syntax.Query, Context | None], Piece],
+        bind_query: Callable[[syntax.Query, Context | None, bool], Piece],
         bind_relation: Callable[[syntax.Query, Context], Piece],
     ) -> None:
         self.session = session
@@ -94,7 +94,7 @@ class BlockBinder:
         node = from_node
         if select.where is not None:
             equate_conjuncts(scope, select.where)
-            binder = self._binder(scope, "WHERE", self.correlated, named=_given_once(select.written or select.items))
+            binder = self._binder(scope, "WHERE", named=_given_once(select.written or select.items))
             binder.context = replace(binder.context, is_of_set=bool(select.written))
             condition = binder.condition(select.where)
             node = bound.filtered(node, [condition])
@@ -167,7 +167,7 @@ class BlockBinder:
     ) -> tuple[Source, tuple[syntax.FromItem, ...]]:
         """FROM, and its expanded trees."""
         named = {part.name.lower() for part in parts(limited or select) if isinstance(part, syntax.Name)}
-        sources = SourceBinder(self.session, self.outer, self.bind_query, self.bind_relation, named)
+        sources = SourceBinder(self.session, self.outer, self.bind_query, self.bind_relation, named, self.correlated)
         return sources.bind_all(select.sources)
 
     def _with_elements(self, select: syntax.Select) -> syntax.Select:
@@ -239,14 +239,13 @@ class BlockBinder:
         self,
         scope: Scope,
         clause: str,
-        correlated: bool = False,
         groups: Groups | None = None,
         named: Mapping[str, syntax.Expr] | None = None,
     ) -> ExpressionBinder:
         overs = self.overs if clause in _WHERE_OVER_STANDS else None
         if named is None:
             named = self.aliases if clause in _WHERE_ALIASES_STAND else {}
-        context = Context(scope, clause, self.outer, correlated, groups, self.aliases, overs, named)
+        context = Context(scope, clause, self.outer, self.correlated, groups, self.aliases, overs, named)
         return ExpressionBinder(self.session, context, self.bind_relation)
 
     # ---------------------------------------------------------------------------------------------------- groups

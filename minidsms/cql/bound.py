@@ -338,6 +338,17 @@ class Unnest(Node):
     def grows_with(self) -> Sequence[Node]:
         return self.inputs
 
+    def carrying(self, inputs: Sequence[Carried]) -> Carried:
+        """With the further columns before the list, which stays last."""
+        (below,) = inputs
+        *others, listed = (below.column(below.place[i]) for i in range(len(below.place)))
+        node = projected(below.node, [*others, *below.carried, listed])
+        last, more = len(others), len(below.extra)
+        schema = Schema((*node.schema.fields[:-1], self.schema[last]))
+        return Carried(
+            Unnest(schema, node), {**{i: i for i in range(last)}, last: last + more}, range(last, last + more)
+        )
+
     def origins(self, below: Sequence[Origins]) -> Origins:
         return [*below[0], *([None] * (len(self.schema) - len(below[0])))]
 
@@ -694,6 +705,16 @@ class Top(Node):
         offset = f" behind {self.offset}" if self.offset else ""
         return f"First {self.limit}{offset} by {', '.join(keys)}"
 
+    def carrying(self, inputs: Sequence[Carried]) -> Carried:
+        """By the numbers of the rows among those that agree in the further columns."""
+        call = OverCall("row_number", Type.INTEGER, (), self.order, "ROW_NUMBER()")
+        numbered = Over.of(self.input, call, in_order=False).carrying(inputs).node
+        *shown, number = column_refs(numbered.schema)
+        least, most = (Literal(Type.INTEGER, n) for n in (self.offset, self.offset + self.limit))
+        parts = [Call(Type.BOOLEAN, ">", (number, least)), Call(Type.BOOLEAN, "<=", (number, most))]
+        node = projected(filtered(numbered, parts if self.offset else parts[1:]), shown)
+        return Carried.beside(node, len(self.schema))
+
     def known_keys(self, catalog: Catalog) -> list[Key]:
         return self.input.known_keys(catalog)
 
@@ -741,6 +762,14 @@ class Over(Node):
 
     def grows_with(self) -> Sequence[Node] | None:
         return self.inputs if self.in_order and not self.call.looks_ahead else None
+
+    def carrying(self, inputs: Sequence[Carried]) -> Carried:
+        """Partitioned by the further columns, too; they are the same in each partition, and so sort nothing."""
+        node, width = further_last(inputs[0]), len(self.input.schema)
+        below = Carried.beside(node, width)
+        call = dataclasses.replace(self.call, partition=(*self.call.partition, *below.extra))
+        place = {**below.place, width: len(node.schema)}
+        return Carried(Over.of(node, call, in_order=False), place, below.extra)
 
     def known_keys(self, catalog: Catalog) -> list[Key]:
         return self.input.known_keys(catalog)

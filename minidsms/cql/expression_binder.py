@@ -245,7 +245,7 @@ class ExpressionBinder:
                 raise self.session.error(
                     f'"{name.name}" belongs to an enclosing query and may not be used here',
                     name.span,
-                    hint="a subquery may use the enclosing query's columns in its own WHERE only",
+                    hint="under a window, ISTREAM, WITH and GROUPING SETS it sees no row of the enclosing query",
                 )
             if context.groups is not None:
                 found = context.groups.to_row(replace(found, span=name.span))
@@ -810,11 +810,12 @@ class ExpressionBinder:
             raise self.session.error(f"the aggregate {expr.function} may not stand in {clause}", expr.span, "", hint)
         expr = of_different(expr, key)
         of = f"the aggregate {expr.function}"
-        binder = self._inner(clause=of, groups=None, overs=None, correlated=False, named={})
+        binder = self._inner(clause=of, groups=None, overs=None, named={})
         order = [binder.bind(sort.expr) for sort in expr.order]
         counts_rows = self._counts_rows(expr, bool(order))
         user = self.session.catalog.aggregates.get(key)
         args = [] if counts_rows else [binder.bind(arg) for arg in expr.args]
+        self._check_level([*args, *order], expr)
         name = expr.function.lower()
         if user is not None:
             if expr.distinct or order or expr.nulls:
@@ -828,6 +829,13 @@ class ExpressionBinder:
         args, order, result = stood_in(expr, args, order)
         found = groups.add(calls.bind(args, order), name)
         return found if result is None else self._from_stand_in(found, result, expr)
+
+    def _check_level(self, args: Sequence[bound.Expr], expr: syntax.Call) -> None:
+        """An aggregate of an enclosing query's columns alone is that query's by the standard."""
+        columns = [e for arg in args for e in bound.walk(arg) if isinstance(e, bound.ColumnRef | bound.OuterRef)]
+        if columns and not any(isinstance(e, bound.ColumnRef) for e in columns):
+            reason = f"{expr.function} is of columns of the enclosing query alone"
+            raise self.session.error(reason, expr.span, "", "compute it there, or of this query's rows")
 
     def _inner(self, **changed: Any) -> ExpressionBinder:
         """For what stands inside of what is being bound, in a context that differs so."""

@@ -15,8 +15,9 @@ from minidsms.cql.coercion import coerce_columns
 from minidsms.cql.expression_binder import Context
 from minidsms.cql.functions import can_cast, common_type
 from minidsms.cql.grouping_sets import has_sets, one_by_one
+from minidsms.cql.rewriting import outer_columns
 from minidsms.cql.scope import listing
-from minidsms.cql.session import Piece, Session, parts
+from minidsms.cql.session import Piece, Session
 from minidsms.cql.sources import named_columns
 from minidsms.cql.values import bind_values, over_one_row
 from minidsms.cql.window_spec import WindowKind, WindowSpec
@@ -30,7 +31,7 @@ class QueryBinder:
         self.session = session
 
     def bind(self, query: syntax.Query, outer: Context | None, correlated: bool) -> Piece:
-        """A query, as a stream or a relation. outer: the enclosing query; correlated: WHERE may use its row."""
+        """A query, as a stream or a relation. outer: the enclosing query; correlated: its row may be used."""
         match query:
             case syntax.Select() if has_sets(query):
                 block = BlockBinder(self.session, outer, False, self._from_item, self.relation)
@@ -41,13 +42,10 @@ class QueryBinder:
                 select, scope = block.with_names(select)
                 return self.bind(one_by_one(self.session, replace(query, query=select), scope), outer, False)
             case syntax.Select():
-                # Of the rows for each outer row only some would be there, and unnesting makes one relation of all.
-                shown = (*query.items, *(() if query.qualify is None else (query.qualify,)))
-                apart = any(isinstance(part, syntax.Over) for item in shown for part in parts(item, syntax.Query))
-                block = BlockBinder(self.session, outer, correlated and not apart, self._from_item, self.relation)
-                return block.bind(query)
-            case syntax.Limited():
-                return BlockBinder(self.session, outer, False, self._from_item, self.relation).bind(query.query, query)
+                return BlockBinder(self.session, outer, correlated, self._from_item, self.relation).bind(query)
+            case syntax.Limited(query=select):
+                block = BlockBinder(self.session, outer, correlated, self._from_item, self.relation)
+                return block.bind(select, query)
             case syntax.Values():
                 over = over_one_row(self.session, query)
                 return bind_values(self.session, query) if over is None else self.bind(over, outer, False)
@@ -78,14 +76,17 @@ class QueryBinder:
         return Piece(piece.node, replace(query, tables=tuple(tables), query=piece.tree))
 
     def relation(self, query: syntax.Query, outer: Context) -> Piece:
-        """A subquery of an expression: a relation, which may use the enclosing row in its WHERE."""
+        """A subquery of an expression: a relation, which may use the enclosing row."""
         return self._as_relation(self.bind(query, outer, True))
 
-    def _from_item(self, query: syntax.Query, outer: Context | None) -> Piece:
-        """A query in FROM, which sees no enclosing row: whatever stands around it, the same text is the same node."""
-        if query not in self.session.tables:
-            self.session.tables[query] = self.bind(query, outer, False)
-        return self.session.tables[query]
+    def _from_item(self, query: syntax.Query, outer: Context | None, correlated: bool) -> Piece:
+        """A query in FROM: where it uses no enclosing row the same text is the same node, whatever stands around it."""
+        if query in self.session.tables:
+            return self.session.tables[query]
+        piece = self.bind(query, outer, correlated)
+        if not outer_columns(piece.node):
+            self.session.tables[query] = piece
+        return piece
 
     def _as_relation(self, piece: Piece) -> Piece:
         """A stream where a relation is wanted gets [RANGE UNBOUNDED] (D1)."""

@@ -20,6 +20,28 @@ def seen_from_inside(expr: bound.Expr, level: int) -> bound.Expr:
     return rewrite(expr, turned)
 
 
+def outer_columns(node: bound.Node, level: int | None = None) -> set[int]:
+    """The columns of the query `level` steps out that the node mentions; None: of all queries around it."""
+    found: set[int] = set()
+    seen: set[tuple[int, int]] = set()
+
+    def visit(n: bound.Node, depth: int) -> None:
+        if (id(n), depth) in seen:
+            return
+        seen.add((id(n), depth))
+        for expr in n.expressions:
+            for e in bound.walk(expr):
+                if isinstance(e, bound.OuterRef) and (e.level == depth + level if level else e.level > depth):
+                    found.add(e.index)
+            for query in bound.subqueries(expr):
+                visit(query, depth + 1)
+        for child in n.inputs:
+            visit(child, depth)
+
+    visit(node, 0)
+    return found
+
+
 def conjunction(conditions: list[bound.Expr]) -> bound.Expr:
     """One condition of several (at least one); nested conjunctions become one flat `and`."""
     return _flat("and", conditions)

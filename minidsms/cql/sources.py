@@ -48,7 +48,8 @@ class Source:
 
 
 class SourceBinder:
-    """Binds the items of one FROM. `bind_query` binds what stands in parentheses; `outer` is the enclosing query.
+    """Binds the items of one FROM. `bind_query` binds what stands in parentheses; `outer` is the enclosing query, whose
+    row may be used where `correlated` is True.
 
     named: the names that the block uses, in lower case; by them windows know which implied columns are wanted (W10).
     """
@@ -57,11 +58,13 @@ class SourceBinder:
         self,
         session: Session,
         outer: Context | None,
-        bind_query: Callable[[syntax.Query, Context | None], Piece],
+        bind_query: Callable[[syntax.Query, Context | None, bool], Piece],
         bind_relation: Callable[[syntax.Query, Context], Piece],
         named: Set[str] = frozenset(),
+        correlated: bool = False,
     ) -> None:
         self.session = session
+        self.correlated = correlated
         self.named = named
         self.outer = outer
         self.bind_query = bind_query
@@ -90,6 +93,9 @@ class SourceBinder:
             )
         return whole, tuple(trees)
 
+    def _binder(self, scope: Scope, clause: str) -> ExpressionBinder:
+        return ExpressionBinder(self.session, Context(scope, clause, self.outer, self.correlated), self.bind_relation)
+
     def bind(self, item: syntax.FromItem) -> Source:
         """One item as a relation: D1 gives a stream without a window [RANGE UNBOUNDED]."""
         source = self._item(item)
@@ -116,7 +122,7 @@ class SourceBinder:
                 return self._join(item)
             case syntax.Unnest():
                 one = syntax.Values(((syntax.SelectItem(syntax.Literal(None)),),))
-                return self._unnested(Source(self.bind_query(one, self.outer).node, Scope([]), item), item)
+                return self._unnested(Source(self.bind_query(one, self.outer, False).node, Scope([]), item), item)
             case _:
                 assert_never(item)
 
@@ -157,7 +163,7 @@ class SourceBinder:
         return self.session.error(f'unknown stream, relation or view "{ref.name}"', place, note, hint)
 
     def _query(self, ref: syntax.QueryRef) -> Source:
-        piece = self.bind_query(ref.query, self.outer)
+        piece = self.bind_query(ref.query, self.outer, self.correlated and ref.window is None)
         node = named_columns(self.session, piece.node, ref.columns, ref.span)
         tree = replace(ref, query=piece.tree, window=None)
         source = Source(node, Scope.of_table(ref.alias or "", node.schema), tree)
@@ -261,7 +267,7 @@ class SourceBinder:
 
     def _unnested(self, left: Source, ref: syntax.Unnest, keeps_all: bool = False) -> Source:
         """A row for each element of a list of the left side's rows. keeps_all: of no element, one with NULL."""
-        binder = ExpressionBinder(self.session, Context(left.scope, "UNNEST", self.outer), self.bind_relation)
+        binder = self._binder(left.scope, "UNNEST")
         listed = binder.value(ref.list)
         element = listed.type.element
         if element is None:
@@ -299,8 +305,7 @@ class SourceBinder:
         tree = replace(ref, left=left.tree, right=source.tree)
         if ref.on is None or _is_true(ref.on):
             return replace(source, tree=tree)
-        binder = ExpressionBinder(self.session, Context(source.scope, "ON", self.outer), self.bind_relation)
-        condition = binder.condition(ref.on)
+        condition = self._binder(source.scope, "ON").condition(ref.on)
         node = bound.filtered(source.node, [condition])
         return Source(node, source.scope, replace(tree, on=self.session.expand(ref.on)))
 
@@ -329,8 +334,7 @@ class SourceBinder:
         elif on is not None:
             if kind in (JoinKind.INNER, JoinKind.LEFT):
                 equate_conjuncts(scope, on)
-            context = Context(scope, "ON", self.outer)
-            condition = ExpressionBinder(self.session, context, self.bind_relation).condition(on)
+            condition = self._binder(scope, "ON").condition(on)
             on = self.session.expand(on)
         node = bound.Join(left.node.schema + right.node.schema, kind, left.node, right.node, condition)
         return Source(node, scope, replace(ref, left=left.tree, right=right.tree, on=on))

@@ -249,7 +249,8 @@ class _Carrying:
                     raise _NotShared
             if node.start is not None:
                 return self._global_aggregate(node, inputs[0])
-        carried = node.carrying(inputs)
+        # What a number with OVER is of, and fails of, would be of the rows of several queries.
+        carried = None if isinstance(node, bound.Over | bound.Top) else node.carrying(inputs)
         if carried is None:
             raise _NotShared
         return carried

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node
 from minidsms.cql.node import Carried
+from minidsms.cql.rewriting import outer_columns
 from minidsms.plan.logical import (
     column_refs,
     columns_used,
@@ -44,29 +45,14 @@ def outer_refs(expr: Expr) -> list[bound.OuterRef]:
     return [e for e in bound.walk(expr) if isinstance(e, bound.OuterRef)]
 
 
-def outer_columns(node: Node, level: int = 1) -> set[int]:
-    """The columns of the query `level` steps out that the node mentions."""
-    found: set[int] = set()
-    seen: set[tuple[int, int]] = set()
-
-    def visit(n: Node, depth: int) -> None:
-        if (id(n), depth) in seen:
-            return
-        seen.add((id(n), depth))
-        for expr in n.expressions:
-            found.update(e.index for e in outer_refs(expr) if e.level == depth)
-            for query in bound.subqueries(expr):
-                visit(query, depth + 1)
-        for child in n.inputs:
-            visit(child, depth)
-
-    visit(node, level)
-    return found
-
-
 def is_correlated(node: Node, level: int = 1) -> bool:
     """The node mentions the query `level` steps out."""
     return bool(outer_columns(node, level))
+
+
+def looks_out(expr: Expr) -> bool:
+    """The expression, or a subquery in it, mentions a query around the one that it stands in."""
+    return bool(outer_refs(expr)) or any(is_correlated(query, 2) for query in bound.subqueries(expr))
 
 
 def to_outer_row(expr: Expr) -> Expr:
@@ -81,14 +67,16 @@ def to_outer_row(expr: Expr) -> Expr:
 def lift(node: Node) -> Lifted | None:
     """Lift the correlation out of a subquery; an uncorrelated one comes back as it is.
 
-    None where the outer columns do not stand as conjuncts in the WHERE of a plain block, or under a group or a set
-    operator are not all equated: `per_outer_row` takes these.
+    None where the outer columns do not stand as conjuncts in the WHERE of a plain block, or under a group, a set
+    operator, OVER or LIMIT are not all equated: `per_outer_row` takes these.
     """
     if not is_correlated(node):
         return Lifted(node, len(node.schema))
     below, parts = unfiltered(node)
     if parts:
         return _lift_filter(below, parts)
+    if any(map(looks_out, node.expressions)):
+        return None
     inner = [lifted for lifted in map(lift, node.inputs) if lifted is not None]
     if not inner or len(inner) < len(node.inputs):
         return None
@@ -110,9 +98,7 @@ def _lift_filter(below: Node, parts: list[Expr]) -> Lifted | None:
     pairs: list[tuple[Expr, Expr]] = []
     conditions: list[Expr] = []
     for part in factored(parts):
-        if any(is_correlated(q, 2) for q in bound.subqueries(part)):
-            return None
-        if not outer_refs(part):
+        if not looks_out(part):
             kept.append(part)
             continue
         if any(ref.level != 1 for ref in outer_refs(part)) or bound.subqueries(part):

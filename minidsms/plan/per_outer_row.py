@@ -11,18 +11,22 @@ followed by d.  docs/semantics R1, R3.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node
 from minidsms.cql.errors import CqlError
 from minidsms.cql.node import Carried
+from minidsms.cql.rewriting import outer_columns
 from minidsms.elements import Type
-from minidsms.plan.correlation import is_correlated, outer_columns
+from minidsms.plan.correlation import is_correlated
 from minidsms.plan.logical import (
     column_refs,
     conjunction,
+    conjuncts,
     projected,
+    renumbered,
     replace_children,
     rewrite,
     taken_as_where,
@@ -53,6 +57,24 @@ def for_each_outer_row(builder: Builder, source: Node, query: Node, text: str) -
     return right, [(key, width + k) for k, key in enumerate(pairs)]
 
 
+def check_on(node: bound.Join, text: str) -> None:
+    """Raises CqlError for a subquery in the ON of an outer join."""
+    if node.condition is not None and node.join is not bound.JoinKind.INNER and bound.subqueries(node.condition):
+        raise CqlError(
+            "a subquery in the ON of an outer join is not supported",
+            text,
+            node.condition.span,
+            "",
+            "join with the subquery's table first, or move the condition to WHERE",
+        )
+
+
+def _same_row(mine: Sequence[Expr], theirs: Sequence[Expr]) -> list[Expr]:
+    """That two rows are equal column by column, NULL to NULL."""
+    pairs = (pair for a, b in zip(mine, theirs) for pair in zip(never_null(a), never_null(b)))
+    return [bound.Call(Type.BOOLEAN, "=", pair) for pair in pairs]
+
+
 class PerOuterRow:
     """Carries the rows of `outer` through a subquery. places: outer column number to its place in `outer`."""
 
@@ -70,6 +92,8 @@ class PerOuterRow:
         below, parts = taken_as_where(node)
         if parts:
             return self._builder.where(self.apply(below), [self._over_row(part, len(below.schema)) for part in parts])
+        if isinstance(node, bound.Join):
+            return self._joined(node)
         if not isinstance(node, bound.Aggregate):
             return self._carried(node)
         by_arrival = next((c for c in node.aggregates if c.is_by_arrival), None)
@@ -87,13 +111,37 @@ class PerOuterRow:
         """What is asked of the columns below, then the outer row."""
         inputs = [Carried.beside(self.apply(child), len(child.schema)) for child in node.inputs]
         if node.expressions:
-            (below,) = inputs
-            source, found = self._builder.looked_up(below.node, node.expressions)
+            (below,), (child,) = inputs, node.inputs
+            over = tuple(self._over_row(e, len(child.schema)) for e in node.expressions)
+            source, found = self._builder.looked_up(below.node, over)
             exprs = iter(found)
             node, inputs = node.rewritten(lambda e: next(exprs)), [below.over(source)]
         carried = node.carrying(inputs)
         assert carried is not None, f"the binder lets no outer column into {type(node).__name__}"
         return bound.further_last(carried)
+
+    def _joined(self, node: bound.Join) -> Node:
+        """The left side for every outer row, and the right one, too, where it depends on it or may stand alone."""
+        check_on(node, self._text)
+        is_left = node.join in (bound.JoinKind.INNER, bound.JoinKind.LEFT)
+        for_each = not is_left or is_correlated(node.right)
+        left, right = self.apply(node.left), self.apply(node.right) if for_each else self._builder.build(node.right)
+        a, b, x = len(node.left.schema), len(node.right.schema), len(self._outer.schema)
+        refs = column_refs(left.schema + right.schema)
+        mine, theirs = refs[a : a + x], refs[a + x + b :]
+        own = [*refs[:a], *refs[a + x : a + x + b]]
+        places = [ref.index for ref in (*own, *mine)]
+        parts = [renumbered(self._over_row(e, a + b), places.__getitem__) for e in conjuncts(node.condition)]
+        same = _same_row(mine, theirs) if for_each else []
+        schema = left.schema + right.schema
+        if node.join is bound.JoinKind.INNER:
+            crossed = bound.Join(schema, node.join, left, right, conjunction(same))
+            joined = self._builder.where(crossed, parts)
+        else:
+            joined = bound.Join(schema, node.join, left, right, conjunction([*same, *parts]))
+        # A row without a partner has the outer row on its own side.
+        either = [bound.Call(m.type, "coalesce", pair) for m, pair in zip(mine, zip(mine, theirs))]
+        return projected(joined, [*own, *(mine if is_left else either)])
 
     def _one_group(self, node: bound.Aggregate) -> Node:
         """A row for every outer row once the block has begun (R3): of no rows COUNT is 0, the others are NULL."""
@@ -102,13 +150,8 @@ class PerOuterRow:
         x, width = len(self._outer.schema), len(node.schema)
         begun = bound.Join(self._outer.schema, bound.JoinKind.INNER, self._outer, start, None)
         mine, found = column_refs(self._outer.schema), column_refs(grouped.schema, x)
-        same: list[Expr] = [
-            bound.Call(Type.BOOLEAN, "=", pair)
-            for a, b in zip(mine, found[width:])
-            for pair in zip(never_null(a), never_null(b))
-        ]
         schema = self._outer.schema + grouped.schema
-        joined = bound.Join(schema, bound.JoinKind.LEFT, begun, grouped, conjunction(same))
+        joined = bound.Join(schema, bound.JoinKind.LEFT, begun, grouped, conjunction(_same_row(mine, found[width:])))
         results = node.or_of_no_rows(found[:width])
         return bound.Project(node.schema + self._outer.schema, joined, (*results, *mine))
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node
-from minidsms.cql.errors import CqlError
 from minidsms.cql.functions import can_fail
 from minidsms.cql.scalar import substitute
 from minidsms.cql.scalar_text import print_aggregate, print_expression
@@ -44,7 +43,7 @@ from minidsms.plan.logical import (
     with_arguments,
 )
 from minidsms.plan.matching import ONE, column, matched_rows
-from minidsms.plan.per_outer_row import for_each_outer_row
+from minidsms.plan.per_outer_row import check_on, for_each_outer_row
 from minidsms.plan.reading import ordered_streams
 from minidsms.plan.rules.fold_constants import fold
 
@@ -168,14 +167,7 @@ class Builder:
         left, right = self.build(node.left), self.build(node.right)
         if node.condition is None or not bound.subqueries(node.condition):
             return dataclasses.replace(node, left=left, right=right)
-        if node.join is not bound.JoinKind.INNER:
-            raise CqlError(
-                "a subquery in the ON of an outer join is not supported",
-                self._text,
-                node.condition.span,
-                "",
-                "join with the subquery's table first, or move the condition to WHERE",
-            )
+        check_on(node, self._text)
         crossed = dataclasses.replace(node, left=left, right=right, condition=None)
         return self.where(crossed, conjuncts(node.condition))
 
@@ -402,7 +394,7 @@ class Builder:
             calls = [_count(), bound.AggregateCall("min", value, value.type)]
             count, least = self._group(state, right, [], [], calls)
             return _single(e, count, least)
-        if aggregate is not None:
+        if aggregate is not None and not any(map(correlation.looks_out, aggregate.expressions)):
             below = lift(aggregate.input)
             if below is not None and not below.conditions:
                 return self._correlated_aggregate(state, e, aggregate, below)
@@ -432,7 +424,8 @@ class Builder:
 
         def over_groups(expr: Expr, results: Sequence[Expr]) -> Expr:
             values = aggregate.or_of_no_rows(results)
-            return rewrite(expr, lambda x: values[x.index] if isinstance(x, bound.ColumnRef) else None)
+            found = rewrite(expr, lambda x: values[x.index] if isinstance(x, bound.ColumnRef) else None)
+            return correlation.to_outer_row(found)
 
         exists: list[Expr] = []
         of_no_group = fold(over_groups(expr, [bound.Literal(call.type, None) for call in aggregate.aggregates]))

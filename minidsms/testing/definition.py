@@ -410,7 +410,8 @@ def leaves_failures_open(node: bound.Node) -> bool:
         if not _looks_out(found):
             continue
         calls = found.aggregates if isinstance(found, bound.Aggregate) else ()
-        if any(map(can_fail, found.expressions)) or any(c.function not in _NEVER_FAILING for c in calls):
+        fails = isinstance(found, bound.Over) and found.call.can_fail
+        if fails or any(map(can_fail, found.expressions)) or any(c.function not in _NEVER_FAILING for c in calls):
             return True
         below += found.inputs
     return False

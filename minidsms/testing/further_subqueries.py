@@ -78,7 +78,8 @@ class FurtherSubqueries(FurtherTypes):
         """As of `FurtherForms`, or one that is more than a block over one item."""
         if not self.is_typed or self.chance(0.75):
             return super().subquery(outer)
-        forms = (self._of_sets, self._of_groups_inside, self._of_join, self._two_deep, self._of_first, self._of_others)
+        plain = (self._of_sets, self._of_groups_inside, self._of_join, self._two_deep, self._of_first, self._of_others)
+        forms = (*plain, self._of_outer_columns)
         return self.rng.choice(forms)(outer)
 
     def _asked(self, type_: Type, outer: list[Column], query: str) -> str:
@@ -129,12 +130,29 @@ class FurtherSubqueries(FurtherTypes):
 
     def _of_first(self, outer: list[Column]) -> str:
         """Of first rows, or of different ones."""
-        item, type_ = self.item(0), self.rng.choice((INTEGER, TEXT))
+        (item, where), type_ = self.correlated(outer), self.rng.choice((INTEGER, TEXT))
         shown = f"SELECT {self.pick('', 'DISTINCT ')}{self.expression(type_, list(item.columns), 0)} AS c0"
-        query = f"{shown} FROM {item.text} ORDER BY c0{self.pick('', ' DESC')}"
+        query = f"{shown} FROM {item.text}{where} ORDER BY c0{self.pick('', ' DESC')}"
         if self.chance(0.5):
             return f"{self.expression(type_, outer, 0)} {self.pick('=', '<', '<>')} ({query} LIMIT 1)"
         return self._asked(type_, outer, f"{query} LIMIT 2")
+
+    def _of_outer_columns(self, outer: list[Column]) -> str:
+        """That shows, aggregates and sorts by columns of the row outside."""
+        item, where = self.correlated(outer)
+        inner, both = list(item.columns), [*item.columns, *outer]
+        self.is_correlated, type_ = True, self.rng.choice((INTEGER, TEXT))
+        mixed = self.expression(type_, both, 1)
+        if self.chance(0.3):
+            return self._asked(type_, outer, f"SELECT {mixed} AS c0 FROM {item.text}{where}")
+        left, fallback = self.expression(type_, outer, 0), self.expression(type_, outer, 0)
+        start = f"{left} {self.pick('=', '<', '>=')} (SELECT"
+        if self.chance(0.5):
+            shown = f"COALESCE({self.aggregate(type_, inner, False, False)}, {fallback}) AS c0"
+            having = self.comparison(INTEGER, "COUNT(*)", self.expression(INTEGER, outer, 0))
+            return f"{start} {shown} FROM {item.text}{where} HAVING {having})"
+        order = f"ORDER BY {mixed}{self.pick('', ' DESC')} LIMIT 1"
+        return f"{start} {self.expression(type_, inner, 0)} AS c0 FROM {item.text}{where} {order})"
 
     def _of_others(self, outer: list[Column]) -> str:
         """Of another type than the value that is compared."""

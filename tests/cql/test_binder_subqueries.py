@@ -73,18 +73,21 @@ def test_in_having_the_enclosing_row_is_the_groups_row() -> None:
 @pytest.mark.parametrize(
     "subquery",
     [
-        "SELECT S.a FROM S1 [NOW]",
-        "SELECT a FROM S1 [NOW] GROUP BY a, S.b",
-        "SELECT a FROM S1 [NOW] GROUP BY a HAVING COUNT(*) > S.b",
-        "SELECT COUNT(S.c) FROM S1 [NOW]",
-        "SELECT S1.a FROM S1 [NOW] JOIN S2 [NOW] ON S1.a = S.c",
-        "SELECT a FROM (SELECT a FROM S1 [NOW] WHERE S1.a = S.c)",
         "ISTREAM (SELECT a FROM S1 [NOW] WHERE S1.a = S.c)",
+        "SELECT a FROM (SELECT a FROM S1 WHERE S1.a = S.c) [ROWS 2] AS x",
+        "SELECT a FROM (SELECT RSTREAM(a) FROM S1 [NOW] WHERE S1.a = S.c) AS x",
+        "SELECT a, COUNT(*) FROM S1 [NOW] WHERE S1.a = S.c GROUP BY ROLLUP (a) ORDER BY a LIMIT 1",
+        "WITH x AS (SELECT a FROM S1 [NOW] WHERE S1.a = S.c) SELECT a FROM x",
     ],
 )
-def test_elsewhere_the_enclosing_row_is_out_of_reach(subquery: str) -> None:
+def test_streams_and_names_of_with_see_no_enclosing_row(subquery: str) -> None:
     message = error(f"SELECT * FROM S [NOW] WHERE a IN ({subquery})")
-    assert "belongs to an enclosing query" in message and "in its own WHERE only" in message
+    assert "belongs to an enclosing query" in message and "it sees no row of the enclosing query" in message
+
+
+def test_an_aggregate_of_the_enclosing_querys_columns_alone_is_none_of_the_subquerys() -> None:
+    message = error("SELECT * FROM S [NOW] WHERE a IN (SELECT COUNT(S.c) FROM S1 [NOW])")
+    assert "COUNT is of columns of the enclosing query alone" in message
 
 
 def test_a_subquery_that_is_a_stream_gets_an_unbounded_window() -> None:

@@ -1,0 +1,84 @@
+"""Columns of the enclosing query wherever they may stand in a subquery: each answer is that of the definition."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from minidsms.testing.compare import check
+from minidsms.testing.feeds import Advance, Push
+from minidsms.testing.generators import Case
+
+TABLES = (
+    "CREATE STREAM A (k INTEGER, v INTEGER, u TEXT)",
+    "CREATE STREAM B (k INTEGER, v INTEGER, u TEXT)",
+    "CREATE RELATION R (k INTEGER, v INTEGER, u TEXT)",
+)
+VALUES = [
+    "(SELECT MAX(B.v - a.v) FROM B [RANGE 3] AS B WHERE B.k = a.k)",
+    "(SELECT MAX(B.v) - a.v FROM B [ROWS 3] AS B WHERE B.k = a.k)",
+    "(SELECT COALESCE(SUM(B.v), a.v) FROM B [RANGE 2] AS B WHERE B.k = a.k)",
+    "(SELECT COUNT(*) + a.v FROM B [RANGE 2] AS B WHERE B.k = a.k HAVING COUNT(*) >= a.k)",
+    "(SELECT MIN(ABS(R.v - a.v)) FROM R)",
+    "(SELECT COUNT(*) FILTER (WHERE R.v > a.v) FROM R)",
+    "(SELECT STRING_AGG(R.u || a.u, '-' ORDER BY R.v * a.v, R.u) FROM R)",
+    "(SELECT B.v FROM B [RANGE 4] AS B WHERE B.k = a.k ORDER BY B.v DESC LIMIT 1)",
+    "(SELECT B.u FROM B [ROWS 5] AS B WHERE B.v >= a.v ORDER BY B.v, B.u DESC LIMIT 1 OFFSET 1)",
+    "(SELECT R.v FROM R ORDER BY ABS(R.v - a.v), R.k LIMIT 1)",
+    "(SELECT MAX(n) FROM (SELECT SUM(R.v) OVER (ORDER BY R.v - a.v, R.k) AS n FROM R WHERE R.k >= a.k) AS x)",
+    "(SELECT R.v FROM R WHERE R.k = a.k QUALIFY ROW_NUMBER() OVER (ORDER BY R.v) = 1)",
+    "(SELECT MAX(r) FROM (SELECT RANK() OVER (PARTITION BY R.u ORDER BY R.v) AS r FROM R WHERE R.k = a.k) AS x)",
+    "(SELECT COUNT(*) FROM (SELECT v FROM R WHERE R.k = a.k) AS x)",
+    "(SELECT n FROM (SELECT COUNT(*) AS n FROM R WHERE R.k = a.k) AS x)",
+    "(SELECT COUNT(*) FROM R JOIN B [RANGE 3] AS B ON R.k = B.k AND R.v >= a.v)",
+    "(SELECT COUNT(B.k) FROM R LEFT JOIN B [RANGE 3] AS B ON R.k = B.k AND R.v >= a.v)",
+    "(SELECT COUNT(R.k) FROM R RIGHT JOIN B [RANGE 3] AS B ON R.k = B.k AND B.v >= a.v)",
+    "(SELECT COUNT(x.v) + 9 * COUNT(y.v) FROM (SELECT v FROM R WHERE R.k = a.k) AS x "
+    "FULL JOIN (SELECT v FROM B [RANGE 3] AS B WHERE B.k >= a.k) AS y ON x.v = y.v)",
+    "(SELECT SUM(x.v) FROM (SELECT v FROM R WHERE R.k = a.k) AS x, (SELECT k FROM R WHERE R.v = a.v) AS y)",
+    "(SELECT SUM(e) FROM UNNEST([a.k, a.v]) AS e)",
+    "(SELECT COUNT(*) FROM R, UNNEST([R.v, a.v]) AS e WHERE e = 1)",
+    "(SELECT MAX(w) FROM (SELECT R.v + a.v AS w FROM R UNION SELECT R.k FROM R WHERE R.k = a.k) AS x)",
+    "(SELECT COUNT(*) FROM (SELECT R.v * a.v AS w, COUNT(*) FROM R GROUP BY w HAVING COUNT(*) < a.k + 2) AS x)",
+    "(SELECT COUNT(DISTINCT (SELECT MAX(R.v - a.v - B.v) FROM R)) FROM B [ROWS 3] AS B)",
+]
+CONDITIONS = [
+    "EXISTS (SELECT a.v FROM R WHERE R.k = a.k)",
+    "a.v IN (SELECT R.v + a.k FROM R)",
+    "a.v NOT IN (SELECT a.k - R.v FROM R WHERE R.k = a.k)",
+    "(a.k, a.v) IN (SELECT R.k, a.k - R.v FROM R)",
+    "a.v IN (SELECT v FROM B [ROWS 4] AS B WHERE B.k = a.k ORDER BY v LIMIT 2)",
+    "a.v > ALL (SELECT R.v - a.k FROM R WHERE R.k = a.k)",
+    "a.v = ANY (SELECT MAX(R.v - a.k) + a.k FROM R GROUP BY R.k)",
+    "NOT EXISTS (SELECT * FROM (SELECT * FROM R WHERE R.k = a.k) AS x "
+    "LEFT JOIN B [NOW] AS B ON x.v = B.v AND B.k = a.k WHERE B.k IS NULL)",
+]
+QUERIES = [
+    *(f"SELECT a.k, a.v, {value} AS w FROM A [RANGE 3] AS a" for value in VALUES),
+    *(f"SELECT a.k, a.v FROM A [ROWS 4] AS a WHERE {condition}" for condition in CONDITIONS),
+    f"SELECT RSTREAM(a.k, {VALUES[7]} AS w) FROM A [NOW] AS a",
+    f"SELECT a.k FROM R AS a WHERE a.v = {VALUES[9]} OR a.u = 'b'",
+    f"SELECT a.k, SUM({VALUES[4]}) FROM A [RANGE 3] AS a GROUP BY a.k",
+]
+
+
+def _feed(seed: int) -> tuple[Push | Advance, ...]:
+    rng, feed, present = Random(seed), [], []
+    for ts in range(1, 9):
+        for _ in range(rng.randrange(4)):
+            name = rng.choice("ABBRR")
+            row = (rng.choice((None, 1, 2)), rng.choice((None, -1, 1, 2, 3)), rng.choice((None, "a", "b")))
+            sign = 1
+            if name == "R" and present and rng.random() < 0.4:
+                row, sign = present.pop(rng.randrange(len(present))), -1
+            elif name == "R":
+                present.append(row)
+            feed.append(Push(name, ((ts, sign, row),)))
+    return (*feed, Advance(12))
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_columns_of_the_enclosing_query_may_stand_anywhere_in_a_subquery(query: str) -> None:
+    for seed, size in enumerate((1, 2, 7, 65536)):
+        assert check(Case(TABLES, query, _feed(seed)), batch_size=size) == "agreed"
