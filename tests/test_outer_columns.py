@@ -1,4 +1,6 @@
-"""Columns of the enclosing query wherever they may stand in a subquery: each answer is that of the definition."""
+"""Columns of the enclosing query wherever they may stand in a subquery, and of what stands before LATERAL: each answer
+is that of the definition.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,27 @@ CONDITIONS = [
     "NOT EXISTS (SELECT * FROM (SELECT * FROM R WHERE R.k = a.k) AS x "
     "LEFT JOIN B [NOW] AS B ON x.v = B.v AND B.k = a.k WHERE B.k IS NULL)",
 ]
+LATERALS = [
+    ", LATERAL (SELECT COUNT(*) AS w FROM R WHERE R.k = a.k) AS x",
+    " CROSS JOIN LATERAL (SELECT B.v - a.v AS w FROM B [RANGE 2] AS B WHERE B.k >= a.k) AS x",
+    " LEFT JOIN LATERAL (SELECT B.u FROM B [ROWS 4] AS B WHERE B.k = a.k ORDER BY B.v DESC LIMIT 2) AS x (w) ON TRUE",
+    " LEFT JOIN LATERAL (SELECT MAX(R.v) AS w FROM R WHERE R.k < a.v GROUP BY R.u) AS x ON x.w > a.k",
+    " JOIN LATERAL (SELECT R.v AS w FROM R UNION SELECT B.k FROM B [NOW] AS B WHERE B.v = a.v) AS x ON x.w <> a.v",
+    ", R, LATERAL (SELECT R.v * a.v AS w) AS x",
+    ", LATERAL (VALUES (a.k, 1), (a.v, 2)) AS x (w, n)",
+    " LEFT JOIN LATERAL (SELECT R.v FROM R WHERE R.k = a.k) AS y ON y.v > a.v, LATERAL (SELECT y.v + 1 AS w) AS x",
+    " JOIN LATERAL (SELECT R.v AS w FROM R WHERE R.k = a.k) AS x ON w IN (SELECT v FROM B [ROWS 2] AS B WHERE k = a.k)",
+    ", LATERAL (SELECT SUM(z.v) AS w FROM R, LATERAL (SELECT B.v FROM B [ROWS 3] AS B WHERE B.k = R.k AND B.v >= a.v) "
+    "AS z) AS x",
+    ", LATERAL (SELECT z.v AS w FROM (SELECT k FROM R WHERE R.v = a.v) AS y "
+    "LEFT JOIN LATERAL (SELECT B.v FROM B [NOW] AS B WHERE B.k = y.k) AS z ON z.v > a.k) AS x",
+]
 QUERIES = [
+    *(f"SELECT a.k, a.v, x.w FROM A [RANGE 3] AS a{lateral}" for lateral in LATERALS),
+    f"SELECT RSTREAM(a.k, x.w) FROM A [NOW] AS a{LATERALS[2]}",
+    f"SELECT ISTREAM(a.k, SUM(x.w)) FROM R AS a{LATERALS[1]} WHERE a.k > 0 GROUP BY a.k",
+    "SELECT a.k, (SELECT a.v + 1), (SELECT MAX(w) FROM (VALUES (a.k), (a.v)) AS x (w)) FROM A [ROWS 3] AS a",
+    "SELECT a.k FROM A [ROWS 3] AS a WHERE a.k IN (SELECT a.v - 1)",
     *(f"SELECT a.k, a.v, {value} AS w FROM A [RANGE 3] AS a" for value in VALUES),
     *(f"SELECT a.k, a.v FROM A [ROWS 4] AS a WHERE {condition}" for condition in CONDITIONS),
     f"SELECT RSTREAM(a.k, {VALUES[7]} AS w) FROM A [NOW] AS a",

@@ -576,6 +576,22 @@ class Join(Node):
 
 
 @dataclass(frozen=True, eq=False)
+class Lateral(Node):
+    """input beside the rows that a query has for each of its rows: LATERAL. rows: the query, as other subqueries that
+    see a row stand in expressions.  join: INNER, or LEFT by a condition.
+    """
+
+    input: Node
+    rows: Exists
+    join: JoinKind
+    condition: Expr | None
+    needs = whole_rows
+
+    def text(self) -> str:
+        return f"{self.join.value} Lateral"
+
+
+@dataclass(frozen=True, eq=False)
 class Aggregate(Node):
     """A row per group: the keys' values, then the aggregates' results.
 

@@ -1,6 +1,6 @@
 """Joins of other systems as the query that they mean here: hints for errors.
 
-Flink: FOR SYSTEM_TIME AS OF.  PostgreSQL: LATERAL.  Flink, Oracle, Trino: MATCH_RECOGNIZE. What is shown has the
+Flink: FOR SYSTEM_TIME AS OF.  SQL Server: APPLY.  Flink, Oracle, Trino: MATCH_RECOGNIZE. What is shown has the
 names that are written; where a text is more than these forms, "" is.
 """
 
@@ -26,19 +26,13 @@ _AT_TIME = re.compile(
     rf"(?:\s+(?:AS\s+)?(?P<right_as>(?!ON\b){_NAME}))?\s+ON\s+(?P<on>[^;()]*?){_TAIL}",
     _FLAGS,
 )
-_LATERAL = re.compile(
-    rf"(?:,|\b(?P<kind>CROSS|INNER|LEFT)?\s*(?:OUTER\s+)?JOIN|\b(?P<apply>CROSS|OUTER)\s+APPLY)\s+(?:LATERAL\s*)?"
-    rf"\(\s*SELECT\s+(?P<items>[^;]*?)\s+FROM\s+(?P<inner>{_NAME}(?:\s*\[[^]]*\])?)(?:\s+(?:AS\s+)?"
-    rf"(?P<inner_as>(?!WHERE\b){_NAME}))?\s+WHERE\s+(?P<a>{_COLUMN})\s*=\s*(?P<b>{_COLUMN})"
-    rf"(?:\s+ORDER\s+BY\s+(?P<order>[^;()]*?)\s+LIMIT\s+(?P<limit>\d+))?\s*\)\s*(?:AS\s+)?(?P<name>(?!ON\b){_NAME})",
-    _FLAGS,
-)
+_APPLY = re.compile(r"\b(?P<kind>CROSS|OUTER)\s+APPLY\b", _FLAGS)
 _PATTERN = re.compile(
     rf"\bFROM\s+(?P<stream>{_NAME})\s+MATCH_RECOGNIZE\s*\((?:\s*PARTITION\s+BY\s+(?P<key>{_NAME}))?.*?"
     r"\bPATTERN\s*\((?P<pattern>[^()]*)\)",
     _FLAGS,
 )
-_NEAR = re.compile(r"\b(?:SYSTEM_TIME|LATERAL|APPLY|MATCH_RECOGNIZE)\b", re.IGNORECASE)
+_NEAR = re.compile(r"\b(?:SYSTEM_TIME|APPLY|MATCH_RECOGNIZE)\b", re.IGNORECASE)
 _LONGEST = 2000
 """Characters of a statement that are looked at."""
 _AGGREGATED = re.compile(rf"\b(?:{'|'.join((*AGGREGATES, *SYNONYMS))})\s*\(", re.IGNORECASE)
@@ -55,7 +49,7 @@ def join_here(text: str, place: int) -> str:
     first = text.rfind(";", 0, place) + 1
     statement = " ".join(text[first : first + _LONGEST].partition(";")[0].split())
     forms: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
-        (_AT_TIME, _at_time), (_LATERAL, _lateral), (_PATTERN, _pattern),
+        (_AT_TIME, _at_time), (_APPLY, _apply), (_PATTERN, _pattern),
     )  # fmt: skip
     found = ((form.search(statement), written) for form, written in forms)
     return next((written(match) for match, written in found if match is not None), "")
@@ -81,34 +75,10 @@ def _looked_up(found: re.Match[str], condition: str) -> str:
     return f"SELECT RSTREAM({of_stream['items'] if of_stream else items}) {behind}"
 
 
-def _lateral(found: re.Match[str]) -> str:
-    """A query that is grouped or ranked by the key that it is joined by."""
-    inner = found["inner_as"] or re.split(r"[\s\[]", found["inner"])[0]
-    key, other = (found["a"], found["b"]) if _is_of(found["a"], inner) else (found["b"], found["a"])
-    select = _SELECTED.match(" ".join(found["items"].split()))
-    if select is None or not _is_of(key, inner) or _is_of(other, inner):
-        return ""
-    distinct, items = select["distinct"] or "", select["items"]
-    of_rows = _AGGREGATED.search(items) is not None
-    if found["limit"] and (of_rows or distinct):
-        return ""
-    bare, name = key.rpartition(".")[2], found["name"]
-    kind = (found["kind"] or found["apply"] or "").upper()
-    join = "LEFT JOIN" if kind in ("LEFT", "OUTER") else "JOIN"
-    if of_rows:  # one row for each of those outside
-        join = "LEFT JOIN"
-    source = found["inner"] + (f" AS {inner}" if found["inner_as"] else "")
-    if found["limit"]:
-        ranked = (
-            f"ROW_NUMBER() OVER (PARTITION BY {key} ORDER BY {' '.join(found['order'].split())}) <= {found['limit']}"
-        )
-        query = f"SELECT {key} AS {name}_{bare}, {items} FROM {source} QUALIFY {ranked}"
-    else:
-        grouped = f" GROUP BY {key}" if of_rows else ""
-        query = f"SELECT {distinct}{key} AS {name}_{bare}, {items} FROM {source}{grouped}"
-    counted = _COUNTED.search(items)
-    of_none = f"; COALESCE({name}.{counted['name'] or 'n'}, 0) is the count, 0 of no rows" if counted else ""
-    return f"join a query that shows its key: {join} ({query}) AS {name} ON {name}.{name}_{bare} = {other}{of_none}"
+def _apply(found: re.Match[str]) -> str:
+    """The standard's words."""
+    is_inner = found["kind"].upper() == "CROSS"
+    return f"write {'CROSS JOIN LATERAL (..) AS x' if is_inner else 'LEFT JOIN LATERAL (..) AS x ON TRUE'}"
 
 
 def _pattern(found: re.Match[str]) -> str:
@@ -128,7 +98,3 @@ def _pattern(found: re.Match[str]) -> str:
         f"rows in the order of time are joins: SELECT RSTREAM(..) {text}; of rows that follow one another directly "
         f"LAG(x) OVER ({by}ORDER BY ts) is the one before"
     )
-
-
-def _is_of(column: str, table: str) -> bool:
-    return column.lower().startswith(f"{table.lower()}.")

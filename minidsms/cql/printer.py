@@ -201,8 +201,13 @@ def _from_item(item: syntax.FromItem, indent: str) -> str:
     match item:
         case syntax.TableRef(name=name, window=window, alias=alias, columns=columns):
             return print_name(name) + _window_and_alias(window, alias) + _name_list(columns)
-        case syntax.QueryRef(query=query, window=window, alias=alias, columns=columns):
-            return _nested(query, indent) + _window_and_alias(window, alias) + _name_list(columns)
+        case syntax.QueryRef(query=query, window=window, alias=alias, columns=columns, is_lateral=is_lateral):
+            return (
+                "LATERAL " * is_lateral
+                + _nested(query, indent)
+                + _window_and_alias(window, alias)
+                + _name_list(columns)
+            )
         case syntax.Unnest(list=listed, alias=alias, columns=columns, is_numbered=is_numbered):
             made = f"UNNEST({print_expression(listed, indent)}){' WITH ORDINALITY' * is_numbered}"
             return made + _window_and_alias(None, alias) + _name_list(columns)

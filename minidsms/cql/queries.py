@@ -47,8 +47,8 @@ class QueryBinder:
                 block = BlockBinder(self.session, outer, correlated, self._from_item, self.relation)
                 return block.bind(select, query)
             case syntax.Values():
-                over = over_one_row(self.session, query)
-                return bind_values(self.session, query) if over is None else self.bind(over, outer, False)
+                over = over_one_row(self.session, query, correlated)
+                return bind_values(self.session, query) if over is None else self.bind(over, outer, correlated)
             case syntax.SetOperation():
                 return self._set_operation(query, outer, correlated)
             case syntax.RelationToStream(op=op, query=inner):

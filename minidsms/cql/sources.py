@@ -80,6 +80,10 @@ class SourceBinder:
                 whole = self._unnested(whole, item)
                 trees.append(whole.tree)
                 continue
+            if isinstance(item, syntax.QueryRef) and item.is_lateral:
+                whole = self._lateral(whole, item, JoinKind.INNER, None)
+                trees.append(whole.tree)
+                continue
             right = self.bind(item)
             scope = self._beside(whole, right, item)
             node = bound.Join(whole.node.schema + right.node.schema, JoinKind.INNER, whole.node, right.node, None)
@@ -309,6 +313,29 @@ class SourceBinder:
         node = bound.filtered(source.node, [condition])
         return Source(node, source.scope, replace(tree, on=self.session.expand(ref.on)))
 
+    def _lateral(self, left: Source, ref: syntax.QueryRef, kind: JoinKind, on: syntax.Expr | None) -> Source:
+        """Each row of the left side with the rows that a query which sees it has; its tree is that of the query."""
+        context = Context(left.scope, "LATERAL", self.outer, self.correlated)
+        piece = self.bind_relation(ref.query, context)
+        found = named_columns(self.session, piece.node, ref.columns, ref.span)
+        right = Source(found, Scope.of_table(ref.alias or "", found.schema), replace(ref, query=piece.tree))
+        scope = self._beside(left, right, ref)
+        condition = None if on is None else self._binder(scope, "ON").condition(on)
+        schema, rows = left.node.schema + found.schema, bound.Exists(Type.BOOLEAN, found)
+        node: bound.Node = bound.Lateral(schema, left.node, rows, kind, None if kind is JoinKind.INNER else condition)
+        if condition is not None and kind is JoinKind.INNER:
+            node = bound.filtered(node, [condition])
+        return Source(node, scope, right.tree)
+
+    def _join_lateral(self, ref: syntax.Join, left: Source, right: syntax.QueryRef) -> Source:
+        """left JOIN LATERAL (query)."""
+        if ref.kind not in ("cross", "inner", "left") or ref.natural or ref.using:
+            hint = "CROSS JOIN LATERAL (..), JOIN LATERAL (..) ON condition, or LEFT JOIN LATERAL (..) ON condition"
+            raise self.session.error("LATERAL is not joined so", ref.span, "", hint)
+        source = self._lateral(left, right, KINDS[ref.kind], ref.on)
+        on = None if ref.on is None else self.session.expand(ref.on)
+        return replace(source, tree=replace(ref, left=left.tree, right=source.tree, on=on))
+
     def _unnests_beside(self, ref: syntax.Join) -> bool:
         """Whether the elements of a list to the right are put beside the rows with whose columns it is computed."""
         is_plain = ref.kind in ("cross", "inner") or (ref.kind == "left" and _is_true(ref.on))
@@ -322,6 +349,8 @@ class SourceBinder:
             names = [part for part in parts(ref.right.list) if isinstance(part, syntax.Name)]
             if names or self._unnests_beside(ref):
                 return self._join_unnested(ref, left, ref.right)
+        if isinstance(ref.right, syntax.QueryRef) and ref.right.is_lateral:
+            return self._join_lateral(ref, left, ref.right)
         right = self.bind(ref.right)
         kind = KINDS[ref.kind]
         scope = self._beside(left, right, ref.right)

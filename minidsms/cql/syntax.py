@@ -384,12 +384,13 @@ class TableRef(Syntax):
 
 @dataclass(frozen=True)
 class QueryRef(Syntax):
-    """(query) [window] [[AS] alias [(columns)]]."""
+    """[LATERAL] (query) [window] [[AS] alias [(columns)]]. is_lateral: the query sees the items before it."""
 
     query: Query
     window: Window | None = None
     alias: str | None = None
     columns: tuple[str, ...] = ()
+    is_lateral: bool = False
 
 
 @dataclass(frozen=True)

@@ -150,6 +150,10 @@ class TreeBuilder(ExpressionBuilder):
         query, alias, columns, window = parts
         return dataclasses.replace(self.query_ref([query, window, alias, columns]), span=span_of(parts))
 
+    def lateral(self, parts: list[Part]) -> syntax.QueryRef:
+        _, query, alias, columns = parts
+        return syntax.QueryRef(query, None, _text(alias), _names(columns), True, span=span_of(parts))
+
     def unnest(self, parts: list[Part]) -> syntax.Unnest:
         """UNNEST(l), EXPLODE(l), GENERATE_SERIES(1, n), RANGE(n)."""
         _, name, _, args, _, with_, ordinality, alias, columns = parts

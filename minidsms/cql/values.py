@@ -1,11 +1,14 @@
 """Rows that are written out: VALUES, and SELECT without FROM (docs/semantics R9).
 
-Invariant: what stands in them reads no row, neither of FROM nor of an enclosing query.
+Invariant: what is bound here reads no row, neither of FROM nor of an enclosing query.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import TypeAlias
 
 from minidsms.counted import counted
 from minidsms.cql import bound, syntax
@@ -35,10 +38,20 @@ def bind_values(session: Session, query: syntax.Values) -> Piece:
     return Piece(bound.Constant(schema, tuple(zip(*columns))), query)
 
 
-def over_one_row(session: Session, query: syntax.Values) -> syntax.Select | None:
-    """SELECT without FROM as one over a row that has nothing, where subqueries, UNNEST or names given before stand in
-    it; None for any other.
+_OverNothing: TypeAlias = syntax.Select | syntax.SetOperation
+
+
+def over_one_row(session: Session, query: syntax.Values, correlated: bool) -> _OverNothing | None:
+    """SELECT without FROM as one over a row that has nothing, where subqueries, UNNEST, names given before or, in a
+    subquery that sees an enclosing row, columns stand in it, VALUES there as the UNION ALL of such; None for any other.
     """
+    written = (part for row in query.rows for item in row for part in parts(item.expr, syntax.Query))
+    looks_out = correlated and any(isinstance(part, syntax.Name) for part in written)
+    if looks_out and not query.is_select:
+        check_widths([len(row) for row in query.rows], session.text, query)
+        rows = [[replace(item, alias=f"column{i + 1}") for i, item in enumerate(row)] for row in query.rows]
+        selects: list[_OverNothing] = [_over_nothing(tuple(row), query) for row in rows]
+        return reduce(lambda a, b: syntax.SetOperation("union", True, a, b, span=query.span), selects)
     items, given, is_over = query.rows[0], set[str](), False
     for item in items:
         for part in parts(item.expr, syntax.Query):
@@ -47,13 +60,17 @@ def over_one_row(session: Session, query: syntax.Values) -> syntax.Select | None
             is_over = is_over or is_given or is_element or isinstance(part, syntax.Query)
         if item.alias is not None:
             given.add(item.alias.lower())
-    if not (query.is_select and is_over):
+    if not (query.is_select and (is_over or looks_out)):
         return None
     for item in items:
         for part in parts(item.expr, syntax.Query):
             is_nothing = isinstance(part, syntax.Name) and part.name == NO_COLUMN
             if is_nothing or (part is item.expr and isinstance(part, syntax.Star)):
                 raise needs_from(session, part)
+    return _over_nothing(items, query)
+
+
+def _over_nothing(items: tuple[syntax.SelectItem, ...], query: syntax.Values) -> syntax.Select:
     nothing = syntax.Values(((syntax.SelectItem(syntax.Literal(None)),),))
     return syntax.Select(items, (syntax.QueryRef(nothing, None, "one", (NO_COLUMN,)),), span=query.span)
 

@@ -114,7 +114,6 @@ TAKEN_FOR_NAMES = {
     "SETS": "the sets stand in parentheses: GROUPING SETS ((a, b), a, ())",
     "LATEST": "S [PARTITION BY k ROWS 1] holds the latest row of each k",
     "EMIT": _CHANGES,
-    "LATERAL": "a subquery may use the row around it in its own WHERE: IN, EXISTS or (SELECT ..) as a value",
     "TABLESAMPLE": _NO_SAMPLES,
     "MATCH_RECOGNIZE": "patterns of rows are joins of windows with conditions on their instants, as in a.ts < b.ts",
     "PIVOT": "write COUNT(*) FILTER (WHERE k = 'a') for each column",

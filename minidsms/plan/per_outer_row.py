@@ -57,7 +57,7 @@ def for_each_outer_row(builder: Builder, source: Node, query: Node, text: str) -
     return right, [(key, width + k) for k, key in enumerate(pairs)]
 
 
-def check_on(node: bound.Join, text: str) -> None:
+def check_on(node: bound.Join | bound.Lateral, text: str) -> None:
     """Raises CqlError for a subquery in the ON of an outer join."""
     if node.condition is not None and node.join is not bound.JoinKind.INNER and bound.subqueries(node.condition):
         raise CqlError(
@@ -94,6 +94,8 @@ class PerOuterRow:
             return self._builder.where(self.apply(below), [self._over_row(part, len(below.schema)) for part in parts])
         if isinstance(node, bound.Join):
             return self._joined(node)
+        if isinstance(node, bound.Lateral):
+            return self._beside(node)
         if not isinstance(node, bound.Aggregate):
             return self._carried(node)
         by_arrival = next((c for c in node.aggregates if c.is_by_arrival), None)
@@ -142,6 +144,20 @@ class PerOuterRow:
         # A row without a partner has the outer row on its own side.
         either = [bound.Call(m.type, "coalesce", pair) for m, pair in zip(mine, zip(mine, theirs))]
         return projected(joined, [*own, *(mine if is_left else either)])
+
+    def _beside(self, node: bound.Lateral) -> Node:
+        """The rows that a query has for each row of the input, which has the outer row behind it."""
+        left = self.apply(node.input)
+        a, b, x = len(node.input.schema), len(node.rows.query.schema), len(self._outer.schema)
+        places = [*range(a), *range(a + x, a + x + b), *range(a, a + x)]
+        rows = self._over_row(node.rows, a)
+        assert isinstance(rows, bound.Exists)
+        condition = node.condition
+        if condition is not None:
+            condition = renumbered(self._over_row(condition, a + b), places.__getitem__)
+        found = self._builder.lateral(left, dataclasses.replace(node, rows=rows, condition=condition))
+        refs = column_refs(found.schema)
+        return projected(found, [refs[i] for i in places])
 
     def _one_group(self, node: bound.Aggregate) -> Node:
         """A row for every outer row once the block has begun (R3): of no rows COUNT is 0, the others are NULL."""

@@ -88,6 +88,8 @@ class Builder:
                 return self._aggregate(node)
             case bound.Join():
                 return self._join(node)
+            case bound.Lateral():
+                return self.lateral(self.build(node.input), node)
             case bound.RelationToStream():
                 events = () if node.op is not bound.StreamKind.RSTREAM or node.ticks else node.events
                 instants = tuple(self._events(e) for e in events)
@@ -170,6 +172,17 @@ class Builder:
         check_on(node, self._text)
         crossed = dataclasses.replace(node, left=left, right=right, condition=None)
         return self.where(crossed, conjuncts(node.condition))
+
+    def lateral(self, source: Node, node: bound.Lateral) -> Node:
+        """Rows of source joined with those that the node's query has for them."""
+        check_on(node, self._text)
+        right, pairs = self._independent(_Widened(source), node.rows.query)
+        width, shown = len(source.schema), len(source.schema) + len(node.rows.query.schema)
+        same = [_equal(outer, column(right, i, width)) for outer, i in pairs]
+        schema = source.schema + right.schema
+        condition = conjunction([*same, *conjuncts(node.condition)])
+        joined = bound.Join(schema, node.join, source, right, condition)
+        return projected(joined, column_refs(schema)[:shown])
 
     # ------------------------------------------------------------------------------------------------- WHERE
 

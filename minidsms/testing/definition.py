@@ -252,6 +252,8 @@ class Definition:
                 return [row for row, verdict in self._candidates(node, outer) if known(verdict) is True]
             case bound.Join():
                 return self._outer_join(node, outer)
+            case bound.Lateral(input=below):
+                return [both for row in self.rows(below, outer) for both in self._beside(node, row, outer)]
             case bound.Project(input=below, exprs=exprs):
                 scope = self._scope(outer)
                 return [tuple(evaluate(e, row, scope) for e in exprs) for row in self.rows(below, outer)]
@@ -310,6 +312,15 @@ class Definition:
             matched = {j for _, j in pairs}
             result += [(None,) * len(node.left.schema) + b for j, b in enumerate(rights) if j not in matched]
         return result
+
+    def _beside(self, node: bound.Lateral, row: Row, outer: tuple[Row, ...]) -> list[Row]:
+        """The row with each that the query has for it, or with NULLs."""
+        found, scope = [row + other for other in self.rows(node.rows.query, (row, *outer))], self._scope(outer)
+        if node.condition is not None:
+            found = [both for both in found if evaluate(node.condition, both, scope) is True]
+        if found or node.join is JoinKind.INNER:
+            return found
+        return [row + (None,) * len(node.rows.query.schema)]
 
     def _aggregate(self, node: bound.Aggregate, outer: tuple[Row, ...]) -> list[Row]:
         groups: dict[Row, list[Row]] = {}

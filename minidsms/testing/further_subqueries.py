@@ -39,13 +39,29 @@ class FurtherSubqueries(FurtherTypes):
 
     def sources(self, depth: int) -> tuple[str, list[str], list[Item]]:
         """As of `FurtherForms`, or an item joined with a join in parentheses."""
-        if not self.is_typed or self.chance(0.95):
+        if not self.is_typed or self.chance(0.92):
             return super().sources(depth)
+        if self.chance(0.4):
+            return self._lateral(self.item(depth - 1))
         first, second, third = (self.item(0) for _ in range(3))
         columns = [list(item.columns) for item in (first, second, third)]
         joined = f"{second.text} {self.pick('', 'LEFT ')}JOIN {third.text} ON {self.equality(columns[1], columns[2])}"
         on = self.equality(columns[0], [*columns[1], *columns[2]])
         return f"{first.text} {self.pick('', 'LEFT ', 'FULL ')}JOIN ({joined}) ON {on}", [], [first, second, third]
+
+    def _lateral(self, first: Item) -> tuple[str, list[str], list[Item]]:
+        """An item beside the rows that a query has for each of its rows."""
+        outer, alias = list(first.columns), self.alias()
+        item, where = self.correlated(outer)
+        self.is_correlated = True
+        columns = [(f"z{i}", self.rng.choice((INTEGER, TEXT))) for i in range(self.rng.randint(1, 2))]
+        shown = ", ".join(f"{self.expression(t, [*item.columns, *outer], 1)} AS {name}" for name, t in columns)
+        order = f" ORDER BY {columns[0][0]}{self.pick('', ' DESC')} LIMIT {self.pick('1', '2')}"
+        text = f"LATERAL (SELECT {shown} FROM {item.text}{where}{order if self.chance(0.4) else ''}) AS {alias}"
+        found = self.named(text, alias, columns)
+        join = self.pick(", ", " CROSS JOIN ", " JOIN ", " LEFT JOIN ")
+        on = f" ON {self.predicate([*outer, *found.columns], 1, 0)}" if join in (" JOIN ", " LEFT JOIN ") else ""
+        return f"{first.text}{join}{text}{on}", [], [first, found]
 
     # -------------------------------------------------------------------------------------------------------- sets
 

@@ -629,7 +629,8 @@ HABITS = [
     ("SELECT NOLOCK FROM Pos WITH (NOLOCK)", "AS WITH (NOLOCK)"),
     ("SELECT LAG(car) FROM Pos", "LAG(x) OVER"),
     ("SELECT SUM(RANK() OVER (ORDER BY car)) FROM Pos", "FROM (SELECT *, RANK() OVER (ORDER BY car) AS x FROM ..)"),
-    ("SELECT car FROM Pos, LATERAL (SELECT 1 FROM Pos)", "in its own WHERE"),
+    ("SELECT car FROM Pos RIGHT JOIN LATERAL (SELECT 1 FROM Pos) AS x ON TRUE", "LEFT JOIN LATERAL (..) ON condition"),
+    ("SELECT car FROM Pos JOIN LATERAL (SELECT car FROM Pos) AS x USING (car)", "JOIN LATERAL (..) ON condition"),
     ("SELECT p.car FROM Pos p ASOF JOIN Pos o ON p.car = o.car AND p.ts >= o.ts AND p.car > 1", "stands in WHERE"),
     ("SELECT p.car FROM Pos p ASOF JOIN Pos o ON p.ts >= o.ts AND o.car > 1", "(SELECT * FROM Pos AS o WHERE ..) AS o"),
     ("SELECT p.car FROM Pos p ASOF JOIN Pos o ON o.car = o.speed AND p.ts >= o.ts", "stands in WHERE"),
@@ -1030,38 +1031,18 @@ def test_a_join_as_of_an_instant_is_shown_as_the_query_it_means(text: str, meant
         assert db.query(meant).kind == "stream"
 
 
-LATERALS = [
-    (
-        "SELECT c.owner, x.v FROM Cars c, LATERAL (SELECT v FROM S s WHERE s.k = c.car ORDER BY v DESC LIMIT 2) x",
-        "JOIN (SELECT s.k AS x_k, v FROM S AS s QUALIFY ROW_NUMBER() OVER (PARTITION BY s.k ORDER BY v DESC) <= 2) "
-        "AS x ON x.x_k = c.car",
-    ),
-    (
-        "SELECT owner, n FROM Cars CROSS JOIN LATERAL (SELECT COUNT(*) AS n FROM S [ROWS 9] WHERE Cars.car = S.k) AS x",
-        "LEFT JOIN (SELECT S.k AS x_k, COUNT(*) AS n FROM S [ROWS 9] GROUP BY S.k) AS x ON x.x_k = Cars.car; "
-        "COALESCE(x.n, 0) is the count, 0 of no rows",
-    ),
-    (
-        "SELECT owner, n FROM Cars, LATERAL (SELECT MEDIAN(v) AS n FROM S [ROWS 9] WHERE Cars.car = S.k) AS x",
-        "LEFT JOIN (SELECT S.k AS x_k, MEDIAN(v) AS n FROM S [ROWS 9] GROUP BY S.k) AS x ON x.x_k = Cars.car",
-    ),
-    (
-        "SELECT owner, v FROM Cars, LATERAL (SELECT DISTINCT v FROM S [ROWS 9] WHERE Cars.car = S.k) AS x",
-        "JOIN (SELECT DISTINCT S.k AS x_k, v FROM S [ROWS 9]) AS x ON x.x_k = Cars.car",
-    ),
-]
-
-
-@pytest.mark.parametrize(("text", "meant"), LATERALS)
-def test_a_lateral_query_is_shown_as_one_by_its_key(text: str, meant: str) -> None:
+def test_apply_is_shown_as_the_standard_writes_it() -> None:
     with connect() as db:
         db.execute(DECLARATIONS)
-        with pytest.raises(CqlError) as caught:
-            db.query(text)
-        assert caught.value.hint == f"join a query that shows its key: {meant}"
-        select, _, behind = text.partition(" FROM ")
-        table = behind.partition(",")[0].partition(" CROSS")[0]
-        db.query(f"{select} FROM {table} {meant.partition(';')[0]}")
+        for word, meant in (
+            ("CROSS", "CROSS JOIN LATERAL (..) AS x"),
+            ("OUTER", "LEFT JOIN LATERAL (..) AS x ON TRUE"),
+        ):
+            query = "(SELECT v FROM S [ROWS 9] WHERE S.k = Cars.car)"
+            with pytest.raises(CqlError) as caught:
+                db.query(f"SELECT owner, x.v FROM Cars {word} APPLY {query} AS x")
+            assert caught.value.hint == f"write {meant}"
+            db.query(f"SELECT owner, x.v FROM Cars {meant.replace('(..)', query)}")
 
 
 def test_a_pattern_of_rows_is_shown_as_joins_in_the_order_of_time() -> None:
