@@ -71,6 +71,11 @@ COLUMN_NAMES = [
 ]
 
 ROWS = [
+    "SELECT k, v FROM A [ROWS 4] WHERE v BETWEEN SYMMETRIC k AND 1 OR x NOT BETWEEN SYMMETRIC 1.5 AND v",
+    "SELECT k, u FROM A [RANGE 4] WHERE (k, v) NOT BETWEEN SYMMETRIC (2, 2) AND (1, v)",
+    "SELECT s.k, t.v FROM A AS s ASOF JOIN B AS t ON s.k IS NOT DISTINCT FROM t.k AND s.ts >= t.ts",
+    "SELECT s.k, t.v FROM A [RANGE 3] AS s ASOF LEFT JOIN B AS t ON t.k IS NOT DISTINCT FROM s.v AND s.u = t.u "
+    "AND s.ts >= t.ts",
     "SELECT k, v, (k, v) < (2, v + k) AS a, (v, x, k) >= (1, 0.5, 2) AS b FROM A [ROWS 4]",
     "SELECT k, u FROM A [RANGE 4] WHERE (k, v) BETWEEN (1, 0) AND (2, 2) OR NOT (u, k) > ('ab', 1)",
     "SELECT A.k, B.v FROM A [RANGE 4] JOIN B [RANGE 4] ON A.k = B.k AND (A.v, A.x) <= (B.v, B.x)",

@@ -231,10 +231,14 @@ def _column_by_column(condition: syntax.Expr) -> Iterator[syntax.Expr]:
 
 def _sides(part: syntax.Expr, left: Scope, right: Scope) -> tuple[str, syntax.Expr, syntax.Name | None]:
     """A comparison turned so that the column of the right side stands behind; None where it is none."""
+    ways: tuple[tuple[str, syntax.Expr, syntax.Expr], ...] = ()
     if isinstance(part, syntax.Binary) and part.op in _TURNED:
-        for op, ours, theirs in ((part.op, part.left, part.right), (_TURNED[part.op], part.right, part.left)):
-            if isinstance(theirs, syntax.Name) and _is_of(theirs, right, left):
-                return op, ours, None if any(_is_of(name, right, left) for name in _names(ours)) else theirs
+        ways = (part.op, part.left, part.right), (_TURNED[part.op], part.right, part.left)
+    elif isinstance(part, syntax.IsDistinctFrom) and part.negated:
+        ways = ("=", part.left, part.right), ("=", part.right, part.left)
+    for op, ours, theirs in ways:
+        if isinstance(theirs, syntax.Name) and _is_of(theirs, right, left):
+            return op, ours, None if any(_is_of(name, right, left) for name in _names(ours)) else theirs
     return "", part, None
 
 

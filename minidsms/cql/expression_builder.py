@@ -294,6 +294,14 @@ class ExpressionBuilder(Transformer[Token, Part]):
         is_negated = (negated is not None) != operator.startswith("!")
         return syntax.Unary("not", found, span=span) if is_negated else found
 
+    def between_symmetric(self, parts: list[Part]) -> syntax.Expr:
+        """x BETWEEN SYMMETRIC a AND b: between a and b, or between b and a."""
+        operand, negated, _, _, low, _, high = parts
+        span = span_of(parts)
+        ways = [syntax.Between(operand, *ends, span=span) for ends in ((low, high), (high, low))]
+        found = syntax.Logical("or", tuple(ways), span=span)
+        return syntax.Unary("not", found, span=span) if negated else found
+
     def similar(self, parts: list[Part]) -> syntax.Expr:
         """x SIMILAR TO 'a%': the whole text, by a regular expression in which % and _ are what they are for LIKE."""
         operand, negated, _, _, text = parts

@@ -464,6 +464,9 @@ class _Context:
     def _similar(self, i: int, word: str) -> bool:
         return self._word(i + 1) == "TO" and self._stands_between(i)
 
+    def _symmetric(self, i: int, word: str) -> bool:
+        return self._type(i - 1) == "BETWEEN" and self._begins_value(i + 1)
+
     def _to(self, i: int, word: str) -> bool:
         return self._type(i - 1) == "SIMILAR"
 
@@ -519,6 +522,7 @@ _ROLES: dict[str, _Role] = {
         (("ILIKE", "RLIKE", "REGEXP"), _Context._match),
         (("SIMILAR",), _Context._similar),
         (("TO",), _Context._to),
+        (("SYMMETRIC",), _Context._symmetric),
         (("LAMBDA",), _Context._lambda),
     )
     for word in words

@@ -87,7 +87,6 @@ _FOREIGN = {
     "CONTAINS": "write LIST_CONTAINS(list, x), or CONTAINS(text, part)",
     "NOTNULL": "write IS NOT NULL",
     "ISNULL": "write IS NULL",
-    "SYMMETRIC": "BETWEEN has the least value first",
     "SAMPLE": _NO_SAMPLES,
     "SCHEMA": f"{_ONE_CATALOG}; a stream is declared by CREATE STREAM S (a INTEGER, b TEXT)",
     "CONTEXT": "rows are divided by a key by GROUP BY k, or by the window: S [PARTITION BY k ROWS 10]",
