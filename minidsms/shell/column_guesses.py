@@ -95,14 +95,14 @@ def guess(name: str, texts: Any, comma_is_free: bool) -> Guess | None:
 
 
 def guess_epoch(name: str, numbers: Any) -> Guess | None:
-    """The unit in which all whole numbers of a column are instants of our days; None where there is none."""
+    """The unit in which all numbers of a column are instants of our days; None where there is none."""
     values = numbers.drop_null().to_numpy(zero_copy_only=False).astype(np.float64)
     if not len(values):
         return None
     for unit, ns in _UNITS.items():
         if ((values * ns >= _FROM_S * 1e9) & (values * ns < _TO_S * 1e9)).all():
             reason = f"{name}: {int(values[0])} and the others are {unit} since 1970"
-            options = (("epoch", unit),) if unit != "milliseconds" else ()
+            options = (("epoch", unit),) if unit != "milliseconds" or pa.types.is_floating(numbers.type) else ()
             return Guess(Type.TIMESTAMP, options, pa.array((values * ns / 1e6).astype(np.int64)), reason)
     return None
 

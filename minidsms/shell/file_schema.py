@@ -109,7 +109,7 @@ def _guessed(sample: _Sample) -> _Sample:
         found = None
         if types[i] is Type.TEXT:
             found = guess(name, _texts(column), sample.delimiter != ",")
-        elif types[i] is Type.INTEGER and name.lower() in _INSTANTS:
+        elif types[i] in (Type.INTEGER, Type.FLOAT) and name.lower() in _INSTANTS:
             found = guess_epoch(name, column)
         if found is not None:
             guesses[name], types[i] = found, found.type

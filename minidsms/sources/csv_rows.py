@@ -293,7 +293,7 @@ class CsvRows:
     def _are_ticks(self, i: int, texts: Any) -> bool | None:
         name = self._names[i]
         if name not in self._ticks:
-            ticks = are_ticks(texts)
+            ticks = are_ticks(texts, self._form.times.epoch is not None)
             if ticks is None:
                 return None
             self._ticks[name] = ticks

@@ -36,6 +36,8 @@ _PLAIN = {
     Type.FLOAT: r"^-?[0-9]{1,15}(\.[0-9]{1,15})?$",
 }
 """Texts Arrow certainly reads; others are tried one by one."""
+_DIGITS = {"s": 9, "ms": 6, "us": 3, "ns": 0}
+"""Behind the point of such a unit stand so many digits of nanoseconds."""
 _ZONED = r"(?i)^.{10}.*(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 _LIKE_A_TIME = r"^[0-9]{4}-[0-9]{2}"
 
@@ -55,16 +57,17 @@ def arrow_type(type_: Type) -> Any:
     return _ARROW_TYPES.get(type_, _STRING)
 
 
-def are_ticks(texts: Any) -> bool | None:
+def are_ticks(texts: Any, may_have_fractions: bool = False) -> bool | None:
     """Whether a column of times is ticks (True) or ISO times (False): its first value says; None where all are NULL.
 
     A file keeps to one of them: a value of the other kind is malformed.
     """
+    form = r"[+-]?[0-9]+(\.[0-9]*)?" if may_have_fractions else r"[+-]?[0-9]+"
     for scalar in texts:
         value = scalar.as_py() or ""
         text = (value.decode("utf-8", "replace") if isinstance(value, bytes) else value).strip()
         if text:
-            return re.fullmatch(r"[+-]?[0-9]+", text) is not None
+            return re.fullmatch(form, text) is not None
     return None
 
 
@@ -98,10 +101,33 @@ def _by_format(texts: Any, format: str) -> Any:
 
 def _too_far(numbers: Any, epoch: str) -> BoolArray:
     """Which instants do not fit an Arrow timestamp of microseconds."""
-    per_second = {"s": 1, "ms": 1000, "us": 1_000_000, "ns": 10**9}[epoch]
     values = pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False)
-    far: BoolArray = np.abs(values.astype(np.float64)) >= 2.0**62 / 10**6 * per_second
+    far: BoolArray = np.abs(values.astype(np.float64)) >= 2.0**62 / 10**6 * 10 ** (9 - _DIGITS[epoch])
     return far
+
+
+def _read_fractions(texts: Any, epoch: str, bad: BoolArray) -> Any:
+    """Numbers since 1970 of which some have fractions, as Arrow times; sets bad where a text is none.
+
+    Microseconds, rounded down, where nanoseconds are not needed or do not reach.
+    """
+    texts = _without(pc.utf8_trim_whitespace(texts), bad)
+    parts = pc.extract_regex(texts, r"^(?P<sign>[+-]?)(?P<whole>[0-9]{1,18})(?:\.(?P<part>[0-9]*))?$")
+    bad |= pc.and_(pc.is_valid(texts), pc.is_null(parts)).to_numpy(zero_copy_only=False)
+    sign, whole, part = (pc.fill_null(pc.struct_field(parts, name), "0") for name in ("sign", "whole", "part"))
+    bad |= _too_far(pc.cast(whole, pa.int64()), epoch)
+    digits = _DIGITS[epoch]
+    read = pc.utf8_slice_codeunits(pc.utf8_rpad(part, digits, "0"), 0, digits)
+    is_more = pc.match_substring_regex(part, rf"^[0-9]{{{digits}}}.*[1-9]").to_numpy(zero_copy_only=False)
+    units, ns = (pc.cast(each, pa.int64()).to_numpy(zero_copy_only=False).copy() for each in (whole, read))
+    is_below = pc.equal(sign, "-").to_numpy(zero_copy_only=False)
+    units[bad] = 0
+    units, ns = np.where(is_below, -units, units), np.where(is_below, -ns - is_more, ns)
+    us = units * 10 ** (digits - 3) + ns // 1000
+    nulls = pc.is_null(parts).to_numpy(zero_copy_only=False) | bad
+    if not (ns % 1000).any() or (np.abs(us) >= 2**63 // 1000 - 1).any():
+        return pa.array(us, pa.timestamp("us"), mask=nulls)
+    return pa.array(us * 1000 + ns % 1000, pa.timestamp("ns"), mask=nulls)
 
 
 def read_texts(
@@ -114,6 +140,8 @@ def read_texts(
         bad |= (pc.is_valid(texts).to_numpy(zero_copy_only=False)) & (pc.is_null(read).to_numpy(zero_copy_only=False))
         return read, bad
     if type_ is Type.TIMESTAMP and ticks is not False and times.epoch is not None:
+        if times.epoch != "ns" and pc.any(pc.match_substring(texts, ".")).as_py():
+            return _read_fractions(texts, times.epoch, bad), bad
         numbers, bad = read_texts(values, Type.INTEGER, None)
         bad |= _too_far(numbers, times.epoch)
         return pc.cast(_without(numbers, bad), pa.timestamp(times.epoch)), bad

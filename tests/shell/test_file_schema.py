@@ -38,6 +38,13 @@ def written(seconds: int, form: str) -> str:
             "since 1970",
         ),
         (
+            "ts,v",
+            [f"{s}.25,{i}" for i, s in enumerate(SECONDS)],
+            "ts TIMESTAMP, v INTEGER",
+            "epoch = 'seconds'",
+            "since 1970",
+        ),
+        (
             "time;x",
             [f"{written(s, '%d.%m.%Y %H:%M:%S')};{i},5" for i, s in enumerate(SECONDS)],
             "time TIMESTAMP, x FLOAT",

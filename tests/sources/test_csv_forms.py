@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from decimal import Decimal
+from math import floor
 from pathlib import Path
 from typing import Any
 
@@ -148,21 +149,55 @@ def test_numbers_are_instants_in_their_unit_and_those_too_far_away_are_none(
     assert rows == [(7,)]
 
 
+@pytest.mark.parametrize("time_unit", ["ns", "us", "ms"])
+@pytest.mark.parametrize(
+    ("epoch", "good", "bad"),
+    [
+        ("seconds", ["1767225600.5", "1767225600", "+1767225601.", "-1.5", "-0.25"], ["x", "1e3", "1.5.5", ".5"]),
+        ("seconds", ["0.1234567", "-0.1234567891", "0.000000001", "-0.0000000001"], ["99999999999999999.5"]),
+        ("seconds", ["99999999999.0625", "1.5", "-62000000000.5"], []),
+        ("milliseconds", ["1767225600123.5", "7", "-0.0001"], ["0x1.5"]),
+        ("microseconds", ["7.001", "-7.0001"], []),
+    ],
+)
+def test_numbers_that_are_instants_may_have_fractions(
+    tmp_path: Path, epoch: str, good: list[str], bad: list[str], time_unit: str
+) -> None:
+    path, ns = tmp_path / "f.csv", {"seconds": 10**9, "milliseconds": 10**6, "microseconds": 1000}[epoch]
+    tick_ns = {"ns": 1, "us": 1000, "ms": 1_000_000}[time_unit]
+    path.write_text("".join(f" {text} \n" for text in ("at", *good, *bad)))
+    with minidsms.connect(time_unit=time_unit) as db:
+        db.execute(f"CREATE RELATION S (at TIMESTAMP) FROM '{path}' WITH (epoch = '{epoch}')")
+        q = db.query("SELECT at FROM S")
+        instants = [floor(Decimal(text) * ns / tick_ns) for text in good]
+        if max(map(abs, instants)) >= 2**62:
+            return
+        db.run()
+        assert sorted(at for (at,) in q.snapshot()) == sorted(instants)
+        assert db.stream_input("S").counters.rejected == len(bad)
+
+
 @pytest.mark.parametrize(
     ("text", "help_"),
-    [("at,x,t\n01/02/2026,1,a\n02/02/2026,1,a\n", "time_format"), ("at,x,t\n5;1;a\n", "delimiter")],
+    [
+        ("at,x,t\n01/02/2026,1,a\n02/02/2026,1,a\n", "time_format"),
+        ("at,x,t\n5;1;a\n", "delimiter"),
+        ("at,x,t,n\n5,1,a,1.0\n6,1,a,2.0\n", "FLOAT"),
+        ('[{"at": 5}, {"at": 6}]\n', "jq -c"),
+    ],
 )
 def test_a_file_of_which_no_row_can_be_read_is_an_error_that_shows_one(tmp_path: Path, text: str, help_: str) -> None:
+    name, columns = ("f.json", "at TIMESTAMP") if text[0] == "[" else ("f.csv", "at TIMESTAMP, x FLOAT, t TEXT")
     with pytest.raises(minidsms.Error, match="no row can be read") as caught:
-        answer(tmp_path / "f.csv", text, "")
-    assert "line 2" in str(caught.value) and help_ in str(caught.value)
+        answer(tmp_path / name, text, "", f"{columns}, n INTEGER" if ",n" in text else columns)
+    assert f"line {1 if text[0] == '[' else 2}" in str(caught.value) and help_ in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ['[{"at": 1, "x": 1, "t": "a"}]\n', '{"at": 1, "x": "no", "t": "a"}\n'])
 def test_where_no_row_of_json_can_be_read_nothing_is_said_of_csv(tmp_path: Path, text: str) -> None:
     with pytest.raises(minidsms.Error, match="no row can be read") as caught:
         answer(tmp_path / "f.json", text, "")
-    assert "each line is one JSON object" in str(caught.value) and "CSV" not in str(caught.value)
+    assert "one JSON object" in str(caught.value) and "CSV" not in str(caught.value)
 
 
 def test_what_is_nested_in_what_is_nested_is_to_be_declared(tmp_path: Path) -> None:
