@@ -114,6 +114,14 @@ KSQLDB: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     "UNIX_TIMESTAMP": ("SELECT UNIX_TIMESTAMP(TO_TIMESTAMP(1.5)) FROM S WHERE id = 1", [(1500,)]),
     "URL_EXTRACT_PARAMETER": ("SELECT URL_EXTRACT_PARAMETER('https://a.b/?k=v', 'k') FROM S WHERE id = 1", [("v",)]),
     "CBRT and SIGN": ("SELECT CBRT(27), SIGN(-2), TRUNC(1.55, 1) FROM S WHERE id = 1", [(3.0, -1, 1.5)]),
+    "buckets of days": (
+        "SELECT CAST(TIME_BUCKET(INTERVAL '7 days', DATE '2013-06-01', DATE '2013-05-01') AS TEXT) FROM S WHERE id = 1",
+        [("2013-05-29 00:00:00",)],
+    ),
+    "GROUPING_ID": (
+        "SELECT name, GROUPING_ID(name, v), COUNT(*) FROM S GROUP BY ROLLUP (name, v) HAVING GROUPING_ID(v) = 1",
+        [("alice", 1, 2), ("bob", 1, 2), ("carol", 1, 1), (None, 3, 5)],
+    ),
     "LATEST_BY_OFFSET of n": ("SELECT LAST(v, 2) FROM S", [([None, 20],)]),
 }
 RISINGWAVE: dict[str, tuple[str, list[tuple[Any, ...]]]] = {

@@ -159,7 +159,7 @@ def _of_set(
     absent = {folded(e) for pair in every.items() for e in pair} - present
 
     def seen(expr: syntax.Syntax) -> syntax.Syntax | None:
-        if isinstance(expr, syntax.Call) and _is_call(expr, "grouping") and expr.args:
+        if isinstance(expr, syntax.Call) and _is_call(expr, "grouping", "grouping_id") and expr.args:
             arguments = [folded(argument) for argument in expr.args]
             if not absent | present >= {*arguments}:
                 raise session.error("GROUPING tells of expressions of GROUP BY", expr.span)

@@ -267,8 +267,8 @@ def _to_timestamp(seconds: Any, *, tick_ns: int) -> Arrays:
 def _bucket_types(types: Sequence[Type]) -> Signature | None:
     wanted = (_INTERVAL, _TIMESTAMP, _TIMESTAMP)[: len(types)]
     # A number is an interval in ticks, as in a window.
-    fits = types[0] in (_INTERVAL, _INTEGER, Type.NULL) and all(t in (_TIMESTAMP, Type.NULL) for t in types[1:])
-    return Signature(wanted, _TIMESTAMP) if fits else None
+    are_instants = all(t in (_TIMESTAMP, Type.DATE, Type.NULL) for t in types[1:])
+    return Signature(wanted, _TIMESTAMP) if types[0] in (_INTERVAL, _INTEGER, Type.NULL) and are_instants else None
 
 
 def _epoch_types(types: Sequence[Type]) -> Signature | None:

@@ -88,6 +88,10 @@ QUERIES = {
         "SELECT k FROM Sa [RANGE 3] WHERE EXISTS (SELECT * FROM Sb WHERE Sb.k = Sa.k AND Sb.t = 'b')"
     ),
     "a scalar query": "SELECT v, (SELECT MAX(a) FROM Rel WHERE Rel.k = Sa.k) FROM Sa [NOW]",
+    "queries beside each row": (
+        "SELECT Sa.k, x.t, y.w FROM Sa [RANGE 3] LEFT JOIN LATERAL (SELECT t FROM Sb [RANGE 4] WHERE Sb.k = Sa.k"
+        " ORDER BY v LIMIT 1) AS x ON TRUE, LATERAL (SELECT MAX(a - v) AS w FROM Rel WHERE a >= Sa.k) AS y"
+    ),
     "what elements find as of their instants": (
         "SELECT A.k, A.v, B.t FROM Sa [RANGE 3] AS A ASOF LEFT JOIN Sb AS B ON A.k = B.k AND A.ts >= B.ts"
     ),
