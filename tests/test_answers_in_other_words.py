@@ -61,6 +61,16 @@ QUERIES = [
     "SELECT k, v AS w FROM A [SESSION 2 PARTITION BY k] WHERE w > 0",
 ]
 
+HALF_JOINS = [
+    "SELECT k, v FROM A [RANGE 4] SEMI JOIN B [RANGE 3] USING (k)",
+    "SELECT A.k, A.v FROM A [ROWS 4] LEFT ANTI JOIN B [ROWS 3] ON A.k = B.k AND A.v < B.v",
+    "SELECT a.k, B.v FROM A [RANGE 4] AS a SEMI JOIN R ON a.k = R.k JOIN B [ROWS 3] ON B.k = a.k "
+    "ANTI JOIN R AS r ON r.k = B.v",
+    "SELECT k, COUNT(*) FROM R ANTI JOIN A [RANGE 2] USING (k) GROUP BY k",
+    "SELECT v FROM A [RANGE 5] AS a WHERE v IN (SELECT B.v FROM B [ROWS 4] SEMI JOIN R ON R.k = B.k AND R.k <> a.k)",
+    "RSTREAM (SELECT * FROM A [NOW] SEMI JOIN B [PARTITION BY k ROWS 1] ON A.k IS NOT DISTINCT FROM B.k)",
+]
+
 COLUMN_NAMES = [
     "SELECT x, s.y, u FROM A [PARTITION BY x ROWS 2] AS s (x, y, z) WHERE y > 0",
     "SELECT a.i, b.i AS j, name FROM A a (i) [RANGE 3], R AS b (i) WHERE a.i = b.i AND a.ts < b.since",
@@ -123,6 +133,6 @@ def test_a_query_in_other_words_answers_as_the_definition_says(query: str) -> No
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 7, 1000])
-@pytest.mark.parametrize("query", [*COLUMN_NAMES, *ROWS, *LISTS])
+@pytest.mark.parametrize("query", [*HALF_JOINS, *COLUMN_NAMES, *ROWS, *LISTS])
 def test_it_does_in_batches_of_every_size(query: str, batch_size: int) -> None:
     assert check(Case(TABLES, query, _feed(Random(batch_size))), batch_size=batch_size) == "agreed"

@@ -38,8 +38,6 @@ _CAST = "write CAST(x AS type)"
 _OF_STREAM = "it takes the whole select list, in parentheses: SELECT {0}(a, b) FROM .., or {0} (SELECT ..)"
 
 FOREIGN_JOINS = {
-    "SEMI": "write WHERE k IN (SELECT k FROM T), or EXISTS",
-    "ANTI": "write WHERE NOT EXISTS (SELECT * FROM T WHERE T.k = S.k)",
     "ASOF": "write FROM S AS s ASOF LEFT JOIN T AS t ON s.k = t.k AND s.ts >= t.ts",
 }
 """Kinds of joins that elsewhere stand between a table and JOIN, where here an alias may."""

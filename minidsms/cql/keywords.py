@@ -436,7 +436,13 @@ class _Context:
 
     def _join(self, i: int, word: str) -> bool:
         before_as_of = word in ("INNER", "LEFT", "OUTER") and self.words[i + 1 : i + 3] == ["ASOF", "JOIN"]
-        return self._word(i + 1) in ("JOIN", "OUTER") or before_as_of
+        before_half = word == "LEFT" and self._word(i + 1) in ("SEMI", "ANTI") and self._word(i + 2) == "JOIN"
+        return self._word(i + 1) in ("JOIN", "OUTER") or before_as_of or before_half
+
+    def _half(self, i: int, word: str) -> bool:
+        """`S AS a SEMI JOIN T`, `S AS a LEFT ANTI JOIN T`."""
+        is_behind = self._type(i - 1) in _ENDS_OF_FROM_ITEMS or self._type(i - 1) == "LEFT"
+        return is_behind and self._word(i + 1) == "JOIN"
 
     def _as_of(self, i: int, word: str) -> bool:
         """`S AS a ASOF LEFT JOIN T`, `S AS a LEFT ASOF JOIN T`."""
@@ -514,6 +520,7 @@ _ROLES: dict[str, _Role] = {
         (("WITH",), _Context._with),
         (("NATURAL",), _Context._natural),
         (("ASOF",), _Context._as_of),
+        (("SEMI", "ANTI"), _Context._half),
         (("MATCH_CONDITION",), _Context._matched),
         (JOIN_WORDS, _Context._join),
         (("FILTER",), _Context._filter),

@@ -18,7 +18,7 @@ from minidsms.cql.errors import CqlError
 from minidsms.cql.expression_binder import Context, ExpressionBinder
 from minidsms.cql.over import is_instant
 from minidsms.cql.rewriting import conjunction
-from minidsms.cql.scalar import shift
+from minidsms.cql.scalar import rewrite, shift
 from minidsms.cql.scope import Ambiguous, Column, Merged, Scope, ambiguous, did_you_mean, listing
 from minidsms.cql.session import Piece, Session, parts
 from minidsms.cql.window_spec import BOUNDS, INSTANT, WindowKind, WindowSpec
@@ -352,8 +352,10 @@ class SourceBinder:
         if isinstance(ref.right, syntax.QueryRef) and ref.right.is_lateral:
             return self._join_lateral(ref, left, ref.right)
         right = self.bind(ref.right)
-        kind = KINDS[ref.kind]
         scope = self._beside(left, right, ref.right)
+        if ref.kind in ("semi", "anti"):
+            return self._half_join(ref, left, right, scope)
+        kind = KINDS[ref.kind]
         condition: bound.Expr | None = None
         on = ref.on
         if ref.natural:
@@ -367,6 +369,35 @@ class SourceBinder:
             on = self.session.expand(on)
         node = bound.Join(left.node.schema + right.node.schema, kind, left.node, right.node, condition)
         return Source(node, scope, replace(ref, left=left.tree, right=right.tree, on=on))
+
+    def _half_join(self, ref: syntax.Join, left: Source, right: Source, scope: Scope) -> Source:
+        """left SEMI JOIN right: the left rows for which EXISTS (SELECT * FROM right WHERE condition), or ANTI, not."""
+        if ref.using:
+            condition = self._using(ref, JoinKind.INNER, left, right, scope)
+        else:
+            assert ref.on is not None
+            condition = self._binder(scope, "ON").condition(ref.on)
+            if bound.subqueries(condition):
+                hint = "write WHERE EXISTS (SELECT * FROM .. WHERE ..)"
+                reason = f"a subquery in the ON of {ref.kind.upper()} JOIN is not supported"
+                raise self.session.error(reason, ref.on.span, "", hint)
+        width = len(left.node.schema)
+
+        def seen(e: bound.Expr) -> bound.Expr | None:
+            if isinstance(e, bound.OuterRef):
+                return replace(e, level=e.level + 1)
+            if isinstance(e, bound.ColumnRef):
+                is_left = e.index < width
+                outer = bound.OuterRef(e.type, e.index, e.name, span=e.span)
+                return outer if is_left else bound.ColumnRef(e.type, e.index - width, e.name, span=e.span)
+            return None
+
+        found: bound.Expr = bound.Exists(Type.BOOLEAN, bound.filtered(right.node, [rewrite(condition, seen)]))
+        if ref.kind == "anti":
+            found = bound.Call(Type.BOOLEAN, "not", (found,))
+        on = None if ref.on is None else self.session.expand(ref.on)
+        tree = replace(ref, left=left.tree, right=right.tree, on=on)
+        return Source(bound.filtered(left.node, [found]), left.scope, tree)
 
     def _using(self, ref: syntax.Join, kind: JoinKind, left: Source, right: Source, scope: Scope) -> bound.Expr:
         """The equalities of USING; the scope learns the merged columns."""

@@ -419,7 +419,9 @@ class Unnest(Syntax):
 
 @dataclass(frozen=True)
 class Join(Syntax):
-    """left [NATURAL] kind JOIN right [ON on | USING (using)]. kind: 'inner', 'left', 'right', 'full' or 'cross'.
+    """left [NATURAL] kind JOIN right [ON on | USING (using)].
+
+    kind: 'inner', 'left', 'right', 'full', 'cross', 'semi' or 'anti'.
 
     as_of: it is an ASOF JOIN, inner or left; what MATCH_CONDITION says is the last condition of on, beside USING on.
     """

@@ -210,6 +210,12 @@ class TreeBuilder(ExpressionBuilder):
     def outer_join(self, parts: list[Part]) -> syntax.Join:
         return self._join(parts[1].lower(), parts)
 
+    def half_join(self, parts: list[Part]) -> syntax.Join:
+        kind = parts[2]
+        if self._bare_alias(parts[0]) in ("RIGHT", "FULL", "CROSS", "INNER", "NATURAL"):
+            raise self.fail(f"{kind.upper()} JOIN has LEFT before it, or nothing", parts[0], hint="exchange the sides")
+        return self._join(kind.lower(), parts)
+
     def _join(self, kind: str, parts: list[Part]) -> syntax.Join:
         condition: _Clause = parts[-1]
         self._check_alias(parts[0])
