@@ -393,7 +393,10 @@ class _Context:
         return is_clause
 
     def _lateral(self, i: int, word: str) -> bool:
-        before_query = self._type(i + 1) == "LPAR" and self._type(i - 1) in ("COMMA", "JOIN", "FROM")
+        before = i - 1
+        while self._type(before) == "LPAR":
+            before -= 1
+        before_query = self._type(i + 1) == "LPAR" and self._type(before) in ("COMMA", "JOIN", "FROM")
         return before_query or (self._word(i + 1) in MAKE_ROWS and self._type(i + 2) == "LPAR")
 
     def _values(self, i: int, word: str) -> bool:

@@ -84,7 +84,7 @@ class QueryBinder:
         if query in self.session.tables:
             return self.session.tables[query]
         piece = self.bind(query, outer, correlated)
-        if not outer_columns(piece.node):
+        if not (correlated and outer_columns(piece.node)):
             self.session.tables[query] = piece
         return piece
 

@@ -40,7 +40,7 @@ QUOTED_WORDS = (
     | BEFORE_PARENTHESIS
     | JOIN_WORDS
     | BEGIN_CLAUSES
-    | {"ANY", "ARRAY", "SOME", "INTO", "WITH"}
+    | {"ANY", "ARRAY", "SOME", "INTO", "WITH", "SYMMETRIC", "SEMI", "ANTI"}
 )
 """Words the printer puts in backquotes wherever they are names."""
 

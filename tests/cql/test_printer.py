@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 
 WORDS = (
     "day rows range now slide by key format interval timestamp escape any some into with natural left select istream "
-    "qualify window lateral exclude replace fetch over following"
+    "qualify window lateral exclude replace fetch over following symmetric semi anti"
 )
 NAMES = st.one_of(st.sampled_from(["a", "b", "S", "T", *WORDS.split()]), st.text(min_size=1, max_size=6))
 LITERALS = st.one_of(
@@ -108,9 +108,10 @@ def from_items(queries: st.SearchStrategy[s.Query], e: st.SearchStrategy[s.Expr]
         st.builds(s.TableRef, NAMES, OPTIONAL_WINDOW, NAMES, names),
         st.builds(s.QueryRef, queries, OPTIONAL_WINDOW),
         st.builds(s.QueryRef, queries, OPTIONAL_WINDOW, NAMES, names),
+        st.builds(s.QueryRef, queries, st.none(), NAMES, names, st.just(True)),
         st.builds(s.Unnest, e, NAMES, names, st.booleans()),
     )
-    kinds = st.sampled_from(["inner", "left", "right", "full"])
+    kinds, halves = st.sampled_from(["inner", "left", "right", "full"]), st.sampled_from(["semi", "anti"])
     using = st.lists(st.builds(s.Name, NAMES), min_size=1, max_size=2).map(tuple)
 
     def is_more_than_a_query(item: s.FromItem) -> bool:
@@ -121,8 +122,8 @@ def from_items(queries: st.SearchStrategy[s.Query], e: st.SearchStrategy[s.Expr]
         return st.one_of(
             st.builds(s.ParenthesisedRef, enclosed, WINDOWS, OPTIONAL_NAME),
             st.builds(s.ParenthesisedRef, enclosed, st.none(), NAMES),
-            st.builds(s.Join, kinds, items, items, e),
-            st.builds(lambda k, l, r, u: s.Join(k, l, r, using=u), kinds, items, items, using),
+            st.builds(s.Join, st.one_of(kinds, halves), items, items, e),
+            st.builds(lambda k, l, r, u: s.Join(k, l, r, using=u), st.one_of(kinds, halves), items, items, using),
             st.builds(s.Join, st.just("cross"), items, items),
             st.builds(lambda k, l, r: s.Join(k, l, r, natural=True), kinds, items, items),
             st.builds(
