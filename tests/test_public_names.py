@@ -41,3 +41,15 @@ def test_every_module_can_be_imported() -> None:
     names = {found.name for found in pkgutil.walk_packages(minidsms.__path__, "minidsms.")}
     modules = [importlib.import_module(name) for name in sorted(names) if not name.endswith(".__main__")]
     assert len(modules) > 500
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("fetchall", r"fetch\(\).*snapshot\(\)"), ("fetchdf", r"df\(\)"), ("nothing", "'nothing'$")]
+)
+def test_the_names_of_other_systems_lead_to_those_of_this_one(name: str, hint: str) -> None:
+    db = minidsms.connect()
+    db.execute("CREATE STREAM S (k INTEGER)")
+    present = db.query("SELECT k FROM S [NOW]").snapshot()
+    for answer in (db.query("SELECT k FROM S"), db.execute("SELECT 1"), present):
+        with pytest.raises(AttributeError, match=hint):
+            getattr(answer, name)

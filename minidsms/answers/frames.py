@@ -17,6 +17,18 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+_ELSEWHERE = {
+    **dict.fromkeys(
+        ("fetchall", "fetchone", "fetchmany", "show", "collect"),
+        "iterate over it; of a query, fetch() gives the changes since the last one, snapshot() the present rows",
+    ),
+    **dict.fromkeys(("fetchdf", "to_df", "to_pandas", "toPandas"), "df() gives a pandas DataFrame"),
+    **dict.fromkeys(("to_arrow", "to_arrow_table", "fetch_arrow_table"), "arrow() gives a pyarrow table"),
+    "to_polars": "pl() gives a polars DataFrame",
+}
+"""What other systems call it, and what to write here."""
+
+
 class AsFrames(abc.ABC):
     """What is a table, and so a DataFrame of pandas or polars, which are not installed with minidsms."""
 
@@ -37,6 +49,12 @@ class AsFrames(abc.ABC):
         polars = library("polars", "pl()")
         frame: pl.DataFrame = self._converted(lambda table: polars.from_arrow(_without_seconds(table)))
         return frame
+
+    if not TYPE_CHECKING:  # nobody is to think that every name is there
+
+        def __getattr__(self, name: str) -> Any:
+            hint = f"; {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=self)
 
     def _converted(self, convert: Callable[[pa.Table], Any]) -> Any:
         """What is made of `arrow`; where that fails, nothing has been taken."""
