@@ -197,6 +197,7 @@ class Session:
                 self._watch_new(query)
                 self._hint_at_feed()
                 self._hint_at_past(query)
+                self._hint_at_present(query)
             else:
                 self.screen.note(harmless(f"{query.name} runs; .watch {query.name} shows its answers"))
                 self._hint_at_feed()
@@ -230,12 +231,21 @@ class Session:
         """Say, once, why what has been inserted is not answered yet."""
         from minidsms.activity import measure
 
-        if not self.is_interactive or self._told_of_advance:
-            return
-        waiting = [query.name for query in measure(self.db).queries.values() if query.lag]
-        if waiting:
+        if not self._told_of_advance:
+            self._tell_who_waits([query.name for query in measure(self.db).queries.values() if query.lag])
+
+    def _hint_at_present(self, query: Query) -> None:
+        """Say why a query over relations alone does not show yet what they hold."""
+        from minidsms.inputs.relation_input import RelationInput
+
+        relations = [each for each in query.network.relations if isinstance(each, RelationInput)]
+        if not query.network.streams and any(relation.last_ts is not None for relation in relations):
+            self._tell_who_waits([query.name])
+
+    def _tell_who_waits(self, names: list[str]) -> None:
+        if names and self.is_interactive:
             self._told_of_advance = True
-            they = f"{', '.join(waiting)} {'waits' if len(waiting) == 1 else 'wait'}"
+            they = f"{', '.join(names)} {'waits' if len(names) == 1 else 'wait'}"
             self.screen.note(harmless(f"{they} until nothing more can come at this instant: .advance +1s says so"))
 
     def _hint_at_past(self, query: Query) -> None:

@@ -288,6 +288,17 @@ def test_what_is_inserted_is_told_to_wait_once_and_advance_goes_on_from_a_relati
         assert "+  " in screen.take("result")
 
 
+def test_a_query_over_a_relation_that_has_rows_is_told_to_wait(folder: Path) -> None:
+    session, screen = session_of("CREATE RELATION R (v INTEGER);\nCREATE RELATION Empty (v INTEGER);")
+    session.run_text("INSERT INTO R VALUES (1);\n.advance +1s\nSELECT v FROM Empty;")
+    assert not screen.take("note")
+    session.run_text("SELECT v FROM R;")
+    assert screen.take("note") == "q2 waits until nothing more can come at this instant: .advance +1s says so"
+    session.run_text(".advance +1s")
+    session.watches.tell()
+    assert "+  1" in screen.take("result")
+
+
 def test_output_takes_changes_and_tables_into_a_file(folder: Path) -> None:
     session, screen = session_of(f"{DECLARATIONS}{SPEEDS}\n.output out.txt\nSHOW RELATIONS;\n{FEED}")
     finish(session)

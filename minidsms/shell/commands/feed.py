@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from minidsms.cql.errors import Error
+from minidsms.elements import MIN_INSTANT
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.shell.commands.command import Arguments, Command
 from minidsms.shell.feed import Feed, open_feed
@@ -106,7 +107,9 @@ def _latest(session: Session, stream: str | None) -> int:
         if i.greatest_ts is not None and not i.ended
     ]
     if seen:
-        return max(map(max, seen))
+        relations = [name.lower() for name, each in zip(names, inputs) if isinstance(each, RelationInput)]
+        # A heartbeat on all inputs is not told to each relation.
+        return max(*map(max, seen), session.db.frontier((), relations) if relations else MIN_INSTANT)
     ended = [name for name, each in zip(names, inputs) if each.ended]
     if ended and len(ended) == len(names):
         reason = f"{', '.join(ended)}: read to the end, so no later time comes (docs/semantics T4)"
