@@ -55,7 +55,7 @@ _EXACT = 1 << 53
 _KEY, _NUMBER, _BEFORE, _AFTER, NODE_WORDS = range(5)
 _LOW = 0xFFFFFFFF
 LARGEST = 0x7FFFFFFFFFFFFFFF
-AHEAD = 8
+AHEAD = 16
 """Rows, or elements, before one for which its group is on its way into the cache."""
 
 

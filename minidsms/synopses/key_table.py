@@ -18,7 +18,7 @@ from minidsms.kernels.arrays import normal
 
 _FIRST_CAPACITY = 64
 _WORTH_SHRINKING = 4096
-_LOOSE = 1 << 17
+_LOOSE = 1 << 15
 """Slots up to which a table has eight for each id, so that few rows meet another's; more would leave the cache."""
 NO_ARRIVALS: tuple[npt.NDArray[np.int32], Int64Array] = np.zeros(0, np.int32), np.zeros(0, np.int64)
 """In place of `ArrivalRing.parts` where what leaves is looked up."""
