@@ -289,7 +289,7 @@ COMPARING = (
     "SELECT COUNT(*) FROM S, T, S U WHERE S.k = T.k AND T.k = U.k AND U.a = T.b - 9999",
     "SELECT ISTREAM(S.a) FROM S [RANGE 9], T [RANGE 9], S [RANGE 9] U WHERE S.k = T.k AND T.k = U.k AND T.b = -U.a",
 )
-ALONG_A_TREE = "SELECT COUNT(*) FROM S, T, S U WHERE S.k = T.k AND T.t = U.t AND U.a > 9999"
+ALONG_A_TREE = "SELECT COUNT(*) FROM T, S, S U WHERE S.k = T.k AND T.t = U.t AND U.a > 9999"
 """Joins that look at many pairs of 300 equal rows, and give none."""
 
 

@@ -39,6 +39,14 @@ from minidsms.machine_code import Int64s, Int64Table, Rows, helper, int32, int64
 
 
 @helper(inline=True)
+def width_of(strides: Int64s | None, i: int) -> Any:
+    """Words from a slot's node to the next slot's, of a key of input i: those of the node, or where nodes stand in rows
+    (`strides`), those of a row.
+    """
+    return int64(2) if strides is None else strides[uint64(i)]
+
+
+@helper(inline=True)
 def slot_of(windows: Windows, i: int, at: int) -> Any:
     """The slot of the element of input i that stands at a position: of a bag, `places` says which."""
     return windows.places[at] if windows.inputs[i].is_bag != 0 else at
@@ -51,14 +59,14 @@ def lowest_slot(windows: Windows, i: int) -> Any:
 
 
 @helper(inline=True)
-def is_linked(windows: Windows, i: int, slot: int) -> Any:
+def is_linked(windows: Windows, i: int, slot: int, strides: Int64s | None = None) -> Any:
     """No key of the slot of input i is NULL."""
     inputs = windows.inputs
-    return has_link(windows.nodes, inputs[i].nodes + 2 * (slot & inputs[i].mask))
+    return has_link(windows.nodes, inputs[i].nodes + width_of(strides, i) * (slot & inputs[i].mask))
 
 
 @helper
-def next_held(windows: Windows, i: int, slot: int) -> Any:
+def next_held(windows: Windows, i: int, slot: int, strides: Int64s | None = None) -> Any:
     """The next slot of input i after this one that stands in its buckets; -1 where there is none."""
     inputs, nodes = windows.inputs, windows.nodes
     is_bag = inputs[i].is_bag != 0
@@ -67,9 +75,9 @@ def next_held(windows: Windows, i: int, slot: int) -> Any:
     while found < 0 and slot + 1 < end:
         slot += 1
         if is_bag:
-            is_there = upper_half(nodes, inputs[i].nodes + 2 * slot) != UNLINKED
+            is_there = upper_half(nodes, inputs[i].nodes + width_of(strides, i) * slot) != UNLINKED
         else:
-            is_there = is_linked(windows, i, slot)
+            is_there = is_linked(windows, i, slot, strides)
         if is_there:
             found = slot
     return found
@@ -103,10 +111,11 @@ def link_slots(windows: Windows, i: int, first: Any, stop: int) -> Any:
 
 
 @helper(inline=True)
-def link_slot(windows: Windows, i: int, slot: int) -> Any:
+def link_slot(windows: Windows, i: int, slot: int, strides: Int64s | None = None) -> Any:
     """Put a slot of input i at the head of its buckets; False where it stands in none."""
     inputs, keys, nodes, heads = windows.inputs, windows.keys, windows.nodes, windows.heads
-    at, is_bag = 2 * (slot & inputs[i].mask), inputs[i].is_bag != 0
+    width = width_of(strides, i)
+    at, is_bag = width * (slot & inputs[i].mask), inputs[i].is_bag != 0
     linked = True
     if inputs[i].has_nulls != 0:
         for x in range(inputs[i].key, inputs[i].keys_end):
@@ -123,7 +132,7 @@ def link_slot(windows: Windows, i: int, slot: int) -> Any:
             b = uint64(keys[x].heads + bucket(nodes[k], keys[x].shift))
             before = int64(heads[b])
             if is_bag and before >= 0:
-                set_upper_half(nodes, keys[x].nodes + 2 * before, slot - before)
+                set_upper_half(nodes, keys[x].nodes + width * before, slot - before)
             heads[b] = int32(slot)
         if is_bag:
             nodes[k + uint64(1)] = ((-1 - slot) << 32) | ((slot - before) & LOWER)
@@ -133,20 +142,21 @@ def link_slot(windows: Windows, i: int, slot: int) -> Any:
 
 
 @helper(inline=True)
-def unlink_slot(windows: Windows, i: int, slot: int) -> Any:
+def unlink_slot(windows: Windows, i: int, slot: int, strides: Int64s | None = None) -> Any:
     """Take a slot of bag i, which stands in its buckets, out of them."""
     inputs, keys, nodes, heads = windows.inputs, windows.keys, windows.nodes, windows.heads
+    width = width_of(strides, i)
     for x in range(inputs[i].key, inputs[i].keys_end):
         base = keys[x].nodes
-        k = base + 2 * slot
+        k = base + width * slot
         newer, older = slot + upper_half(nodes, k), older_slot(nodes, k, slot)
         set_upper_half(nodes, k, UNLINKED)
         if keys[x].is_linked == 0:
             continue
         if older >= 0:
-            set_upper_half(nodes, base + 2 * older, newer - older)
+            set_upper_half(nodes, base + width * older, newer - older)
         if newer >= 0:
-            set_link(nodes, base + 2 * newer, newer - older)
+            set_link(nodes, base + width * newer, newer - older)
         else:
             heads[uint64(keys[x].heads + bucket(nodes[k], keys[x].shift))] = int32(older)
 
@@ -176,28 +186,32 @@ def place_steps(windows: Windows, steps: Rows[JoinStep]) -> None:
 
 
 @helper(inline=True)
-def step_tag(windows: Windows, steps: Rows[JoinStep], r: int, checks: Int64Table, chosen: Int64s) -> Any:
+def step_tag(
+    windows: Windows, steps: Rows[JoinStep], r: int, checks: Int64Table, chosen: Int64s, strides: Int64s | None = None
+) -> Any:
     """The tag that step r asks for first: of a slot chosen, or hashed of several inputs'.  steps: placed."""
     q = uint64(r)
-    source = chosen[uint64(steps[q].source)]
-    tag = windows.nodes[uint64(steps[q].source_nodes + 2 * (source & steps[q].source_mask))]
-    if steps[q].hashed > 0:
+    f = uint64(steps[q].source)
+    tag = windows.nodes[uint64(steps[q].source_nodes + width_of(strides, f) * (chosen[f] & steps[q].source_mask))]
+    if strides is None and steps[q].hashed > 0:
         tag = hashed_tag(windows, checks, chosen, steps[q].check, steps[q].check + steps[q].hashed)
-    elif steps[q].hashed < 0:
+    elif strides is None and steps[q].hashed < 0:
         steps[q].requests += 1
         tag = first_tag(windows, steps[q], checks, chosen, tag)
     return tag
 
 
 @helper(inline=True)
-def checks_hold(windows: Windows, checks: Int64Table, chosen: Int64s, begin: int, end: int) -> Any:
+def checks_hold(
+    windows: Windows, checks: Int64Table, chosen: Int64s, begin: int, end: int, strides: Int64s | None = None
+) -> Any:
     """The further keys that a step compares, checks[begin:end], are equal of the slots chosen."""
     inputs, keys, nodes = windows.inputs, windows.keys, windows.nodes
     equal = True
     for c in range(begin, end):
         a, b = checks[c, 0], checks[c, 2]
-        at_a = keys[checks[c, 1]].nodes + 2 * (chosen[a] & inputs[a].mask)
-        at_b = keys[checks[c, 3]].nodes + 2 * (chosen[b] & inputs[b].mask)
+        at_a = keys[checks[c, 1]].nodes + width_of(strides, a) * (chosen[a] & inputs[a].mask)
+        at_b = keys[checks[c, 3]].nodes + width_of(strides, b) * (chosen[b] & inputs[b].mask)
         equal &= nodes[at_a] == nodes[at_b]
     return equal
 
@@ -218,17 +232,18 @@ class Chain(NamedTuple):
 
 
 @helper(inline=True)
-def chain_of(windows: Windows, steps: Rows[JoinStep], r: int) -> Any:
+def chain_of(windows: Windows, steps: Rows[JoinStep], r: int, strides: Int64s | None = None) -> Any:
     """Where step r walks, among what pipelines may join now."""
     j = uint64(steps[uint64(r)].target)
-    return chain_between(steps, r, windows.inputs[j].probe_lo, windows.inputs[j].probe_hi)
+    return chain_between(steps, r, windows.inputs[j].probe_lo, windows.inputs[j].probe_hi, strides)
 
 
 @helper(inline=True)
-def chain_between(steps: Rows[JoinStep], r: int, low: int, high: int) -> Any:
+def chain_between(steps: Rows[JoinStep], r: int, low: int, high: int, strides: Int64s | None = None) -> Any:
     """Where step r walks, among the slots [low, high)."""
     q = uint64(r)
-    return Chain(steps[q].target_nodes, int64(2), steps[q].target_mask, low, high)
+    width = width_of(strides, uint64(steps[q].target))
+    return Chain(steps[q].target_nodes, width, steps[q].target_mask, low, high)
 
 
 @helper(inline=True)

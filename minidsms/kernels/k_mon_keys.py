@@ -7,70 +7,51 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from minidsms.kernels.join_layout import Windows
 from minidsms.kernels.mixing import mixed
 from minidsms.machine_code import Int32s, Int32Table, Int64s, Int64Table, Record, Rows, helper, kernel
 
 
 class StreamFigures(Record):
-    """Of a stream of a reduced join.
+    """Of a stream of a reduced join, beside what is said of every input (`kernels.join_layout`).
 
-    begins_at, stride: its rows.  lo, hi: slots in its window.  stop: where its insertions of the instant stop.  clock,
-    length: what its window goes by, and how much of it.  number: the place of the arrival number in a row (-1: none).
-    heap: its heap of results.  total: arrivals so far.  bound: the least number in its window.  run, runs_end: its
-    runs.  side, sides_end: its sides in `of_stream`.  count: rows inserted so far.  leaves_at_once: a row that yields a
-    result is not kept.  mask_at: the place of the mask of its NULLs (-1: none).  end: the slot after its last row,
-    inserted or not.  words_at: the place of the first of its words.  equal: where its rows leave as changes say, the
-    place of the next older slot of those that may be equal (else -1); equal_heads, equal_shift: their buckets.
-    leaving: the first slot that leaves at the instant.  before: the end of its rows before the instant's insertions.
-    cap: walks see slots below it.
+    begins_at: its rows.  clock, length: what its window goes by, and how much of it.  number: the place of the arrival
+    number in a row (-1: none).  heap: its heap of results.  total: arrivals so far.  bound: the least number in its
+    window.  sides_end: the key after those that are sides.  count: rows inserted so far.  leaves_at_once: a row that
+    yields a result is not kept.  mask_at: the place of the mask of its NULLs (-1: none).  end: the slot after its last
+    row, inserted or not.  words_at: the place of the first of the words that are no tags.
     """
 
     begins_at: int
-    stride: int
-    lo: int
-    hi: int
-    stop: int
     clock: int
     length: int
     number: int
     heap: int
     total: int
     bound: int
-    run: int
-    runs_end: int
-    side: int
     sides_end: int
     count: int
     leaves_at_once: int
     mask_at: int
     end: int
     words_at: int
-    equal: int
-    equal_heads: int
-    equal_shift: int
-    leaving: int
-    before: int
-    cap: int
 
 
 class Side(Record):
     """A side of an edge.
 
-    stream: whose it is.  next: the place in its rows of the next older slot.  heads, shift: its buckets.  part,
-    parts_end: its columns in `parts`.  unique: no two rows of the stream agree in them (so declared).  cluster: the
-    place of the counter C_v of the other stream's rows (-1: none).  previous: that of the next younger slot of the
-    bucket, where rows leave from its middle (else -1).
+    stream: whose it is.  key: its number among the keys.  tag_at: the place of its tag in a row, before the link.
+    part, parts_end: its columns in `parts`.  unique: no two rows of the stream agree in them (so declared).  cluster:
+    the place of the counter C_v of the other stream's rows (-1: none).
     """
 
     stream: int
-    next: int
-    heads: int
-    shift: int
+    key: int
+    tag_at: int
     part: int
     parts_end: int
     unique: int
     cluster: int
-    previous: int
 
 
 class DeadFigures(Record):
@@ -98,47 +79,31 @@ class Limit(Record):
 
 
 class Progress(Record):
-    """How far a reduced join is.
+    """How far a reduced join is, beside what its `JoinState` says.
 
-    phase to until: where a call stopped, and up to when it is to join.  first, middle: where the instant and its
-    insertions begin in `out`.  waiting: a row to be linked when its pipeline is done.  produced: it has yielded a
-    result.  top: free places for results.  inspected: slots so far.  status: how the call ended.  other: the row whose
-    key a row has, too.  leaves_later: what leaves at the instant is probed after what comes, if at all; `middle` is
-    where its deletions begin.  most: slots that a call may inspect; until_inspected: where `inspected` stands then.
+    waiting: a row to be linked when its pipeline is done.  produced: it has yielded a result.  top: free places for
+    results.  other: the row whose key a row has, too.
     """
 
-    phase: int
-    input: int
-    slot: int
-    depth: int
-    instant: int
-    until: int
-    first: int
-    middle: int
     waiting: int
     produced: int
     top: int
-    inspected: int
-    status: int
     other: int
-    leaves_later: int
-    most: int
-    until_inspected: int
 
 
 class RowArrays(NamedTuple):
     """The rows of a reduced join (`synopses.k_mon_rows`).
 
-    figures: of each stream.  of_stream: the sides, stream by stream.  sides: of the edges.  parts: the words of the
-    sides' keys.  cells: the rows of all streams.  heads: of all buckets.
+    windows: their index; its nodes are the rows.  strides: the words of a row of each stream.  streams: more of each.
+    sides: of the edges.  of_key: the side that each key is, -1 where it is none.  parts: the words of the sides' keys.
     """
 
-    figures: Rows[StreamFigures]
-    of_stream: Int64s
+    windows: Windows
+    strides: Int64s
+    streams: Rows[StreamFigures]
     sides: Rows[Side]
+    of_key: Int64s
     parts: Int64s
-    cells: Int64s
-    heads: Int32s
 
 
 class DeadKeyArrays(NamedTuple):
@@ -163,27 +128,20 @@ class ResultArrays(NamedTuple):
     sizes: Int64s
 
 
-class KMonPlan(NamedTuple):
-    """steps: (n, n - 1), the side by which each step of a stream's pipeline leaves for the other side's stream.
+class Reduced(NamedTuple):
+    """A reduced join. runs: (r, 3), an instant, a stream's arrivals up to it, and the slot after its rows.
 
-    outs: (w, 4), stream, word, place of its mask and bit in it of each column put out.
+    outs: (w, 4), stream, word, place of its mask and bit in it of each column put out.  kept: the results kept.
+    deletions: as `kernels.k_mon_results` has them.  later: they are probed after what comes, if at all.
     """
 
-    steps: Int64Table
+    rows: RowArrays
+    runs: Int64Table
     outs: Int64Table
-
-
-class KMonRun(NamedTuple):
-    """walks: (2, n), slot to look at next per depth, and the slot chosen of each stream.  state: how far the join is.
-
-    deletions: PROBED, KEPT or as the kernel's module has them.  is_netted: the consumer is ISTREAM: deletions count
-    only where something is inserted; they are looked for then.
-    """
-
-    walks: Int64Table
-    state: Progress
+    kept: ResultArrays
+    progress: Progress
     deletions: int
-    is_netted: bool
+    later: bool
 
 
 @helper(inline=True)

@@ -22,7 +22,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from minidsms.kernels.k_mon_join import CHANGES, RANGE, UNLINKED, agree
+from minidsms.kernels.chains import first_of_key
+from minidsms.kernels.chains import older as older_of
 from minidsms.kernels.k_mon_keys import (
     DeadFigures,
     DeadKeyArrays,
@@ -30,9 +31,10 @@ from minidsms.kernels.k_mon_keys import (
     RowArrays,
     Side,
     StreamFigures,
-    key_of,
     key_of_words,
 )
+from minidsms.kernels.k_mon_rows import CHANGES, RANGE, chain_of_side, first_equal, next_equal, row_at, stands
+from minidsms.kernels.links import older_slot, set_link
 from minidsms.kernels.mixing import bucket
 from minidsms.machine_code import (
     Int32s,
@@ -67,21 +69,16 @@ YES, NO, UNKNOWN, GONE = 0, 1, 2, 3
 
 
 @helper(inline=True)
-def _hash(cells: Int64s, at: int, parts: Int64s, sides: Rows[Side], s: int) -> Any:
-    return key_of(cells, at, parts, sides[s].part, sides[s].parts_end)
-
-
-@helper(inline=True)
 def _dead(rows: RowArrays, at: int, s: int, t: int, dead: DeadKeyArrays) -> Any:
     """The place in `no_marks` of the dead key of side t that equals the columns of side s of the row at `at`; -1: there
     is none."""
-    cells, parts, sides = rows.cells, rows.parts, rows.sides
+    cells, parts, sides = rows.windows.nodes, rows.parts, rows.sides
     no, no_keys, no_marks, no_heads = dead.no, dead.no_keys, dead.no_marks, dead.no_heads
     place = int64(-1)
     if no[t].count > 0:
         begin, end = sides[s].part, sides[s].parts_end
         first = no[t].first
-        x = int64(no_heads[no[t].heads + bucket(_hash(cells, at, parts, sides, s), no[t].shift)])
+        x = int64(no_heads[no[t].heads + bucket(cells[at + sides[s].tag_at], no[t].shift)])
         while x >= 0 and place < 0:
             key = no[t].words_at + x * (end - begin)
             equal = True
@@ -102,10 +99,10 @@ def _ordered(word: int, order: int) -> Any:
 @helper(inline=True)
 def _is_closed(rows: RowArrays, at: int, s: int, limits: Rows[Limit]) -> Any:
     """Whether a k-constraint says that no row will come by side s of the row at `at`."""
-    cells, parts, sides = rows.cells, rows.parts, rows.sides
+    cells, sides = rows.windows.nodes, rows.sides
     closed = cells[at] < limits[s].before
     if limits[s].order != UNORDERED:
-        closed |= _ordered(cells[at + parts[sides[s].part]], limits[s].order) < limits[s].below
+        closed |= _ordered(cells[at + sides[s].tag_at], limits[s].order) < limits[s].below
     if sides[s].cluster >= 0:
         count = cells[at + sides[s].cluster]
         closed |= count >= 0 and count < limits[s].clustered
@@ -113,14 +110,13 @@ def _is_closed(rows: RowArrays, at: int, s: int, limits: Rows[Limit]) -> Any:
 
 
 @helper(inline=True)
-def _ways(messages: Uint8s, first: Int64s, of_stream: Int64s, begin: int, end: int, t: int, x: int) -> Any:
-    """What a row in slot x gives to those that reach it by its side t: MATCH, FULL by all its other sides, NEW by some.
-
-    of_stream[begin:end]: its sides.
-    """
+def _ways(rows: RowArrays, messages: Uint8s, first: Int64s, t: int, x: int) -> Any:
+    """What a row in slot x gives to those that reach it by its side t: MATCH, FULL by all its other sides, NEW by
+    some."""
+    j = rows.sides[t].stream
     every, some = int64(MATCH | FULL), int64(0)
-    for y in range(begin, end):
-        u = of_stream[y]
+    for y in range(rows.windows.inputs[j].key, rows.streams[j].sides_end):
+        u = rows.of_key[y]
         if u != t:
             their = int64(messages[first[u] + x])
             every &= their
@@ -145,42 +141,36 @@ def send_messages(
     order: the sides, each after those its neighbours' other sides lead by.
     O(rows times sides), and the rows that share keys.
     """
-    figures, of_stream, sides = rows.figures, rows.of_stream, rows.sides
-    parts, cells, heads = rows.parts, rows.cells, rows.heads
+    inputs, streams, sides, cells = rows.windows.inputs, rows.streams, rows.sides, rows.windows.nodes
     no_marks = dead.no_marks
     all_ways = int64(MATCH | NEW | FULL)
     for s in order:
         t = s ^ 1
         i, j = sides[s].stream, sides[t].stream
-        base, stride = figures[i].begins_at, figures[i].stride
-        other, other_stride, low = figures[j].begins_at, figures[j].stride, figures[j].lo
-        begin, end = figures[j].side, figures[j].sides_end
-        is_leaf = end - begin == 1
-        following, heads_at, shift = sides[t].next, sides[t].heads, sides[t].shift
-        mine, theirs = parts[sides[s].part], parts[sides[t].part]
-        is_single = sides[s].parts_end - sides[s].part == 1
-        for slot in range(figures[i].lo, figures[i].hi):
-            at = base + slot * stride
+        low = inputs[j].lo
+        is_leaf = streams[j].sides_end - inputs[j].key == 1
+        tag_at, key = sides[s].tag_at, sides[t].key
+        # A row that has left may still tell that its key is known.
+        chain = chain_of_side(rows, t, int64(0))
+        for slot in range(inputs[i].lo, inputs[i].hi):
+            at = row_at(rows, i, slot)
             bits, fewer = int64(0), int64(0)
-            if cells[at + 1] != UNLINKED:
-                word = cells[at + mine]
-                x = int64(heads[heads_at + bucket(word if is_single else _hash(cells, at, parts, sides, s), shift)])
-                is_known = False
+            if stands(rows, i, slot):
+                tag = cells[at + tag_at]
+                x = next_equal(rows, at, s, t, chain, tag, first_of_key(rows.windows, j, key, tag))
+                is_known = x >= 0
                 while x >= 0:
-                    row = other + x * other_stride
-                    if cells[row + theirs] == word and (is_single or agree(rows, at, s, row, t)):
-                        is_known = True
-                        if x >= low and is_leaf:
-                            # Nobody stands beyond it, and no other tells more.
-                            bits, fewer = int64(STANDS | MATCH | FULL), int64(STANDS | MATCH | FULL)
-                            break
-                        if x >= low:
-                            bits |= STANDS | _ways(messages, first, of_stream, begin, end, t, x)
-                            if is_limited:
-                                fewer |= STANDS | _ways(limited, first, of_stream, begin, end, t, x)
-                        if bits & all_ways == all_ways and (not is_limited or fewer & all_ways == all_ways):
-                            break
-                    x = cells[row + following]
+                    if x >= low and is_leaf:
+                        # Nobody stands beyond it, and no other tells more.
+                        bits, fewer = int64(STANDS | MATCH | FULL), int64(STANDS | MATCH | FULL)
+                        break
+                    if x >= low:
+                        bits |= STANDS | _ways(rows, messages, first, t, x)
+                        if is_limited:
+                            fewer |= STANDS | _ways(rows, limited, first, t, x)
+                    if bits & all_ways == all_ways and (not is_limited or fewer & all_ways == all_ways):
+                        break
+                    x = next_equal(rows, at, s, t, chain, tag, older_of(cells, chain, x))
                 is_open = True
                 if sides[t].unique != 0:
                     is_open = not is_known
@@ -189,7 +179,7 @@ def send_messages(
                         is_open = place < 0
                         if place >= 0 and no_marks[NO_CLUSTER, place] < 0:
                             # The cluster that asks began by now.
-                            no_marks[NO_CLUSTER, place] = int32(figures[i].count & CLOCK_MASK)
+                            no_marks[NO_CLUSTER, place] = int32(streams[i].count & CLOCK_MASK)
                 if is_open:
                     bits |= MATCH | NEW
                     if is_limited and not _is_closed(rows, at, s, limits):
@@ -200,23 +190,20 @@ def send_messages(
 
 
 @kernel
-def judge(
-    figures: Rows[StreamFigures], of_stream: Int64s, cells: Int64s, messages: Uint8s, first: Int64s, keeps_full: bool,
-    verdicts: Uint8s, begin: Int64s,
-) -> None:  # fmt: skip
+def judge(rows: RowArrays, messages: Uint8s, first: Int64s, keeps_full: bool, verdicts: Uint8s, begin: Int64s) -> None:
     """Write the verdict on each row into verdicts[begin[stream] + slot]; keeps_full: parts of results that hold
     stay. Rows of relations stay until they are deleted."""
-    for i in range(len(figures)):
-        base, stride = figures[i].begins_at, figures[i].stride
-        for slot in range(figures[i].hi):
+    inputs, streams = rows.windows.inputs, rows.streams
+    for i in range(len(inputs)):
+        for slot in range(inputs[i].hi):
             verdict = DROPPED
-            if slot >= figures[i].lo and cells[base + slot * stride + 1] != UNLINKED:
+            if slot >= inputs[i].lo and stands(rows, i, slot):
                 every, some = int64(MATCH | FULL), int64(0)
-                for y in range(figures[i].side, figures[i].sides_end):
-                    their = int64(messages[first[of_stream[y]] + slot])
+                for y in range(inputs[i].key, streams[i].sides_end):
+                    their = int64(messages[first[rows.of_key[y]] + slot])
                     every &= their
                     some |= their
-                if figures[i].clock == CHANGES or (every & MATCH and some & NEW) or (keeps_full and every & FULL):
+                if streams[i].clock == CHANGES or (every & MATCH and some & NEW) or (keeps_full and every & FULL):
                     verdict = KEPT
                 elif not every & MATCH:
                     verdict = DEAD
@@ -225,82 +212,79 @@ def judge(
 
 @kernel
 def pack(
-    figures: Rows[StreamFigures], packed: Rows[StreamFigures], cells: Int64s, into: Int64s, verdicts: Uint8s,
+    before: Rows[StreamFigures], strides: Int64s, cells: Int64s, highs: Int64s, into: RowArrays, verdicts: Uint8s,
     begin: Int64s,
 ) -> int:  # fmt: skip
-    """Copy the rows that stay to their places in another array; returns how many there are.
+    """Copy the rows that stay to their places in other arrays; returns how many there are.
 
-    packed: the figures there: `begins_at` and `stride` are set; `lo` and `hi` are written. A row may get longer,
-    never shorter.
+    before, strides, cells, highs: of the streams where they stand.  A row may get longer, never shorter.
     """
-    total = 0
-    for i in range(len(figures)):
-        base, stride = figures[i].begins_at, figures[i].stride
-        to, wide = packed[i].begins_at, packed[i].stride
+    inputs, total = into.windows.inputs, 0
+    for i in range(len(before)):
+        base, stride = before[i].begins_at, strides[i]
+        to, wide = into.streams[i].begins_at, into.strides[i]
         held = 0
-        for slot in range(figures[i].hi):
+        for slot in range(highs[i]):
             if verdicts[begin[i] + slot] == KEPT:
                 for w in range(stride):
-                    into[to + held * wide + w] = cells[base + slot * stride + w]
+                    into.windows.nodes[to + held * wide + w] = cells[base + slot * stride + w]
                 for w in range(stride, wide):
-                    into[to + held * wide + w] = 0
+                    into.windows.nodes[to + held * wide + w] = 0
                 held += 1
-        packed[i].lo, packed[i].hi = 0, held
+        inputs[i].lo, inputs[i].hi = 0, held
         total += held
     return total
 
 
+@helper(inline=True)
+def _buckets(rows: RowArrays, y: int) -> Any:
+    """Where the buckets of a key begin and end."""
+    first = rows.windows.keys[y].heads
+    return first, first + (int64(1) << (64 - rows.windows.keys[y].shift))
+
+
 @kernel
-def slide(figures: Rows[StreamFigures], of_stream: Int64s, sides: Rows[Side], cells: Int64s, heads: Int32s) -> None:
+def slide(rows: RowArrays) -> None:
     """Move the rows that stand in their windows to the front of their room; who points before them points nowhere."""
-    for i in range(len(figures)):
-        base, stride, low, high = figures[i].begins_at, figures[i].stride, figures[i].lo, figures[i].hi
+    inputs, cells, heads = rows.windows.inputs, rows.windows.nodes, rows.windows.heads
+    for i in range(len(inputs)):
+        base, stride, low, high = rows.streams[i].begins_at, rows.strides[i], inputs[i].lo, inputs[i].hi
         if low > 0:
             for w in range((high - low) * stride):
                 cells[base + w] = cells[base + low * stride + w]
-            for y in range(figures[i].side, figures[i].sides_end):
-                s = of_stream[y]
-                following = base + sides[s].next
-                for slot in range(high - low):
-                    at = base + slot * stride
-                    if cells[at + 1] != UNLINKED:
-                        cells[following + slot * stride] = max(cells[following + slot * stride] - low, int64(-1))
-                first = sides[s].heads
-                for b in range(first, first + (int64(1) << (64 - sides[s].shift))):
+            for y in range(inputs[i].key, inputs[i].keys_end):
+                first, end = _buckets(rows, y)
+                for b in range(first, end):
                     heads[b] = max(int64(heads[b]) - low, int64(-1))
-            figures[i].lo, figures[i].hi = 0, high - low
+            inputs[i].lo, inputs[i].hi = 0, high - low
 
 
 @kernel
-def pack_in_place(
-    figures: Rows[StreamFigures], of_stream: Int64s, sides: Rows[Side], cells: Int64s, heads: Int32s, verdicts: Uint8s,
-    begin: Int64s, forward: Int32s,
-) -> None:  # fmt: skip
+def pack_in_place(rows: RowArrays, verdicts: Uint8s, begin: Int64s, forward: Int32s) -> None:
     """Move the rows that stay together where they stand, and let their chains pass over those that go.
 
     forward: room for a word for each row of a stream: in its chain the place to come of the row itself, if it stays,
     or of the next that does. Chains lead to rows that are older, so that those have theirs already.
     O(rows times sides), in the order in which they stand.
     """
-    for i in range(len(figures)):
-        base, stride, low, high = figures[i].begins_at, figures[i].stride, figures[i].lo, figures[i].hi
-        for y in range(figures[i].side, figures[i].sides_end):
-            s = of_stream[y]
-            following = sides[s].next
+    inputs, cells, heads = rows.windows.inputs, rows.windows.nodes, rows.windows.heads
+    for i in range(len(inputs)):
+        base, stride, low, high = rows.streams[i].begins_at, rows.strides[i], inputs[i].lo, inputs[i].hi
+        for y in range(inputs[i].key, inputs[i].keys_end):
+            nodes = rows.windows.keys[y].nodes
             held = int64(0)
             for slot in range(low, high):
-                at = base + slot * stride
-                older = cells[at + following]
-                older = int64(forward[older]) if older >= low else int64(-1)
+                # What stands in no bucket may seem to follow itself, or what comes behind it.
+                older = older_slot(cells, nodes + slot * stride, slot)
+                older = int64(forward[older]) if low <= older < slot else int64(-1)
                 if verdicts[begin[i] + slot] == KEPT:
+                    set_link(cells, nodes + slot * stride, held - older)
                     forward[slot] = held
                     held += 1
-                    if cells[at + 1] != UNLINKED:
-                        cells[at + following] = older
                 else:
                     forward[slot] = older
-            first = sides[s].heads
-            for b in range(first, first + (int64(1) << (64 - sides[s].shift))):
+            first, end = _buckets(rows, y)
+            for b in range(first, end):
                 heads[b] = forward[heads[b]] if heads[b] >= low else -1
         held = int64(0)
         for slot in range(low, high):
@@ -309,7 +293,7 @@ def pack_in_place(
                     for w in range(stride):
                         cells[base + held * stride + w] = cells[base + slot * stride + w]
                 held += 1
-        figures[i].lo, figures[i].hi = 0, held
+        inputs[i].lo, inputs[i].hi = 0, held
 
 
 @kernel
@@ -320,12 +304,11 @@ def insert_rows(rows: RowArrays, i: int, back: Int64Table, slots: Int64s, forwar
     each row of the stream: where it will stand, if it moves.
     O(rows behind the first of them), and the buckets of the stream.
     """
-    figures, of_stream, parts = rows.figures, rows.of_stream, rows.parts
-    sides, cells, heads = rows.sides, rows.cells, rows.heads
-    base, stride, low, high = figures[i].begins_at, figures[i].stride, figures[i].lo, figures[i].hi
-    clock = max(figures[i].number, int64(0))
+    inputs, streams, cells, heads = rows.windows.inputs, rows.streams, rows.windows.nodes, rows.windows.heads
+    base, stride, low, high = streams[i].begins_at, rows.strides[i], inputs[i].lo, inputs[i].hi
+    clock = max(streams[i].number, int64(0))
     left = len(back)
-    first = figures[i].end  # of those that move
+    first = streams[i].end  # of those that move
     while left > 0:
         slot = first - 1
         if slot >= low and (slot >= high or cells[base + slot * stride + clock] > back[left - 1, clock]):
@@ -338,42 +321,41 @@ def insert_rows(rows: RowArrays, i: int, back: Int64Table, slots: Int64s, forwar
             slots[left] = slot + 1 + left
             for w in range(stride):
                 cells[base + slots[left] * stride + w] = back[left, w]
-    figures[i].hi += len(back)
-    figures[i].end += len(back)
-    for y in range(figures[i].side, figures[i].sides_end):
-        s = of_stream[y]
-        following = sides[s].next
+    inputs[i].hi += len(back)
+    streams[i].end += len(back)
+    for y in range(inputs[i].key, inputs[i].keys_end):
+        nodes = rows.windows.keys[y].nodes
         for slot in range(first, high):
-            at = base + int64(forward[slot]) * stride
-            if cells[at + 1] != UNLINKED and cells[at + following] >= first:
-                cells[at + following] = forward[cells[at + following]]
-        begin = sides[s].heads
-        for b in range(begin, begin + (int64(1) << (64 - sides[s].shift))):
+            moved = int64(forward[slot])
+            if stands(rows, i, moved):
+                older = older_slot(cells, nodes + moved * stride, slot)
+                set_link(cells, nodes + moved * stride, moved - (int64(forward[older]) if older >= first else older))
+        begin, end = _buckets(rows, y)
+        for b in range(begin, end):
             if heads[b] >= first:
                 heads[b] = forward[heads[b]]
-        for x in range(len(back)):
-            b = begin + bucket(_hash(cells, base + slots[x] * stride, parts, sides, s), sides[s].shift)
+        for slot in slots:
+            b = begin + bucket(cells[nodes + slot * stride], rows.windows.keys[y].shift)
             younger, older = int64(-1), int64(heads[b])
-            while older > slots[x]:
-                younger, older = older, cells[base + older * stride + following]
-            cells[base + slots[x] * stride + following] = older
+            while older > slot:
+                younger, older = older, older_slot(cells, nodes + older * stride, older)
+            set_link(cells, nodes + slot * stride, slot - older)
             if younger < 0:
-                heads[b] = slots[x]
+                heads[b] = slot
             else:
-                cells[base + younger * stride + following] = slots[x]
+                set_link(cells, nodes + younger * stride, younger - slot)
 
 
 @kernel
-def expire(figures: Rows[StreamFigures], cells: Int64s, until: int) -> None:
+def expire(rows: RowArrays, until: int) -> None:
     """Let the rows of ranges go that have left at `until`."""
-    for i in range(len(figures)):
-        if figures[i].clock == RANGE:
-            low = figures[i].lo
-            while low < figures[i].hi:
-                if cells[figures[i].begins_at + low * figures[i].stride] > until - figures[i].length:
-                    break
+    inputs, streams, cells = rows.windows.inputs, rows.streams, rows.windows.nodes
+    for i in range(len(inputs)):
+        if streams[i].clock == RANGE:
+            low = inputs[i].lo
+            while low < inputs[i].hi and cells[row_at(rows, i, low)] <= until - streams[i].length:
                 low += 1
-            figures[i].lo = low
+            inputs[i].lo = low
 
 
 @kernel
@@ -406,24 +388,20 @@ def classify(
 
     down: the sides that lead to children, those of a stream after those of its children.
     """
-    figures, sides, parts, cells, heads = rows.figures, rows.sides, rows.parts, rows.cells, rows.heads
-    for i in range(len(figures)):
-        for slot in range(figures[i].hi):
-            is_gone = slot < figures[i].lo or cells[figures[i].begins_at + slot * figures[i].stride + 1] == UNLINKED
-            components[begin[i] + slot] = GONE if is_gone else YES
+    inputs, sides = rows.windows.inputs, rows.sides
+    for i in range(len(inputs)):
+        for slot in range(inputs[i].hi):
+            is_there = slot >= inputs[i].lo and stands(rows, i, slot)
+            components[begin[i] + slot] = YES if is_there else GONE
     for s in down:
         t = s ^ 1
         i, j = sides[s].stream, sides[t].stream
-        for slot in range(figures[i].lo, figures[i].hi):
+        chain = chain_of_side(rows, t, int64(0))
+        for slot in range(inputs[i].lo, inputs[i].hi):
             mine = components[begin[i] + slot]
-            at = figures[i].begins_at + slot * figures[i].stride
+            at = row_at(rows, i, slot)
             if mine != GONE and mine != NO:
-                x = int64(heads[sides[t].heads + bucket(_hash(cells, at, parts, sides, s), sides[t].shift)])
-                while x >= 0:
-                    row = figures[j].begins_at + x * figures[j].stride
-                    if agree(rows, at, s, row, t):
-                        break
-                    x = cells[row + sides[t].next]
+                x = first_equal(rows, at, s, t, chain)
                 theirs = UNKNOWN
                 if x >= 0:
                     theirs = components[begin[j] + x]

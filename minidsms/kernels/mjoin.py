@@ -13,14 +13,16 @@ figures 5.5 and 5.6). With caches (`kernels.cache_lookups`) rows are not dropped
 begin the walk through an entry, and what stands behind the entry's segment follows (section 5.4). Where streams with
 ranges are joined below an ISTREAM, elements that find nothing are dropped before the walk, block by block
 (`kernels.drop_probing`), and rows are looked up together where an index by several columns comes next
-(`kernels.group_probing`). One loop walks all four: the compiler leaves out what only the others need.
+(`kernels.group_probing`). Of windows that hold only some of their rows (`kernels.k_mon_elements`), which may soon be
+gone, words are put out (`kernels.k_mon_results`). One loop walks all five: the compiler leaves out what only the others
+need.
 
 Which elements come when says `kernels.join_instants`, how windows stand in arrays `kernels.join_layout`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from minidsms.kernels.cache_lookups import Step, complete, enter, leave, next_of_entry, place_parts
 from minidsms.kernels.chains import (
@@ -52,36 +54,48 @@ from minidsms.kernels.join_layout import (
     TAGS,
     Blocks,
     JoinRun,
-    JoinStep,
     Output,
     Pipelines,
     Windows,
 )
 from minidsms.kernels.join_routes import Routes, pipeline_of
 from minidsms.kernels.join_stamps import are_stamped, put_tuple
+from minidsms.kernels.k_mon_elements import next_row
+from minidsms.kernels.k_mon_keys import Reduced
+from minidsms.kernels.k_mon_results import has_no_place, put_words
 from minidsms.kernels.subresults import Kept, chain_of_cells, choose_cell, first_cell, keep, note_birth
-from minidsms.machine_code import Rows, helper, int64, kernel, uint64
+from minidsms.machine_code import Int64s, helper, int64, kernel, uint64
+
+
+class Joining(NamedTuple):
+    """A join that runs. strides: where nodes stand in rows, the words of a row of each input."""
+
+    windows: Windows
+    pipelines: Pipelines
+    run: JoinRun
+    strides: Int64s | None
 
 
 @helper(inline=True)
-def _chain(windows: Windows, steps: Rows[JoinStep], subresults: Kept | None, r: int) -> Any:
+def _chain(join: Joining, subresults: Kept | None, r: int) -> Any:
     """Where step r walks."""
+    windows, steps = join.windows, join.pipelines.steps
     if subresults is not None and steps[r].target >= len(windows.inputs):
         chain = chain_of_cells(subresults, steps[r].target - len(windows.inputs), steps[r].probed)
     else:
-        chain = chain_of(windows, steps, r)
+        chain = chain_of(windows, steps, r, join.strides)
     return chain
 
 
 @helper(inline=True)
 def _drop_probe(
-    windows: Windows, pipelines: Pipelines, run: JoinRun, subresults: Kept | None, blocks: Blocks | None, begin: int,
-    last: int, position: int,
-) -> Any:  # fmt: skip
+    join: Joining, subresults: Kept | None, blocks: Blocks | None, begin: int, last: int, position: int
+) -> Any:
     """Whether all steps, of those from `begin` on, that ask for the keys of what was chosen at a position find
     something, and how many slots were inspected. If so, the walk of the step at this position begins.
     """
-    steps, checks, walks, chosen, state = pipelines.steps, pipelines.checks, run.walks, run.chosen, run.state
+    windows, steps, checks = join.windows, join.pipelines.steps, join.pipelines.checks
+    walks, chosen, state = join.run.walks, join.run.chosen, join.run.state
     finds, inspected = True, int64(0)
     if blocks is not None:
         walks[position].rest = walks[position].up = 0
@@ -97,7 +111,7 @@ def _drop_probe(
             at = uint64(walks[position - 1].rest - 1)
             tag, s = blocks.groups[position - 1, TAGS, at], blocks.groups[position - 1, FIRSTS, at]
         else:
-            tag = step_tag(windows, steps, r, checks, chosen)
+            tag = step_tag(windows, steps, r, checks, chosen, join.strides)
             if blocks is not None and is_dropped:
                 i = state.input
                 s = blocks.firsts[i, d, chosen[i] & (blocks.firsts.shape[2] - 1)]
@@ -105,17 +119,17 @@ def _drop_probe(
                 s = first_cell(subresults, steps[r].probed, tag)
             else:
                 s = first_slot(windows, steps, r, tag)
-        if d == position and (d == last or steps[r].kept >= 0) and steps[r].reach == 0:
+        if d == position and (d == last or steps[r].kept >= 0) and (join.strides is not None or steps[r].reach == 0):
             # No other step asks for it: the walk itself finds out.
             walks[d].tag, walks[d].following = tag, s
             return True, inspected
-        chain = _chain(windows, steps, subresults, r)
+        chain = _chain(join, subresults, r)
         if subresults is not None and steps[r].target >= len(windows.inputs):
             s, looked = next_slot(subresults.cells, chain, tag, s)
         else:
             s, looked = next_slot(windows.nodes, chain, tag, s)
         inspected += looked
-        if s < chain.low and steps[r].reach != 0:
+        if join.strides is None and s < chain.low and steps[r].reach != 0:
             tag, s, looked = further(windows, steps, r, checks, chosen, chain, tag)
             inspected += looked
         if s < chain.low:
@@ -124,7 +138,7 @@ def _drop_probe(
         walks[d].tag, walks[d].found = tag, s
     if finds:
         walks[position].following = walks[position].found
-        if steps[begin + position].reach != 0:
+        if join.strides is None and steps[begin + position].reach != 0:
             # With the row chosen before, the walk may have gone on to another tag.
             chain = chain_of(windows, steps, begin + position)
             walks[position].tag = tag_at(windows.nodes, chain, walks[position].found)
@@ -133,34 +147,37 @@ def _drop_probe(
 
 @helper(inline=True)
 def _next_element(
-    windows: Windows, run: JoinRun, subresults: Kept | None, blocks: Blocks | None, output: Output, found: int
+    join: Joining, subresults: Kept | None, blocks: Blocks | None, reduced: Reduced | None, output: Output, found: int
 ) -> Any:
-    """The slot of what is joined next, an element of input state.input or a row to fill a subresult from; -1 where
-    nothing waits.
+    """The slot of what is joined next, an element of input state.input or a row to fill a subresult from, -1 where
+    nothing waits; and what stands in `out`.
     """
-    state = run.state
-    if subresults is not None and state.phase == FILL:
+    windows, run, state = join.windows, join.run, join.run.state
+    if reduced is not None:
+        own, found = next_row(reduced, run, output, found)
+    elif subresults is not None and state.phase == FILL:
         own = next_held(windows, state.input, state.slot)
         state.phase, state.slot = FILL if own >= 0 else START, own
     else:
         own = next_element(windows, run, blocks, output, found)
         if subresults is not None and own >= 0:
             note_birth(windows, run, subresults.births, own)
-    return own
+    return own, found
 
 
 @helper(inline=True)
 def _next_of_bucket(
-    windows: Windows, pipelines: Pipelines, run: JoinRun, subresults: Kept | None, caching: Caching | None,
-    output: Output, step: Step, found: int,
+    join: Joining, subresults: Kept | None, caching: Caching | None, reduced: Reduced | None, output: Output,
+    step: Step, found: int,
 ) -> Any:  # fmt: skip
     """Go on to the next match of a step, which is chosen. (whether there is one, slots inspected, tuples in `out`: of a
     last step all are put there that fit)
     """
+    windows, pipelines, run = join.windows, join.pipelines, join.run
     nodes, steps, checks = windows.nodes, pipelines.steps, pipelines.checks
     walks, chosen, state, r, d = run.walks, run.chosen, run.state, uint64(step.r), uint64(step.depth)
     n, limit, phase, instant = len(windows.inputs), len(output.out_ts), state.phase, state.instant
-    chain = _chain(windows, steps, subresults, step.r)
+    chain = _chain(join, subresults, step.r)
     j, check, checks_end, is_last = steps[r].target, steps[r].check, steps[r].checks_end, step.depth == step.last
     tag, s = step.tag, step.s
     is_chosen, inspected = False, int64(0)
@@ -173,14 +190,14 @@ def _next_of_bucket(
         else:
             s, looked = next_slot(nodes, chain, tag, s)
             inspected += looked
-            if s < chain.low and steps[r].reach != 0:
+            if join.strides is None and s < chain.low and steps[r].reach != 0:
                 tag, s, looked = further(windows, steps, step.r, checks, chosen, chain, tag)
                 walks[d].tag = tag
                 inspected += looked
             if s < chain.low:
                 break
             chosen[j] = s
-            joins = check == checks_end or checks_hold(windows, checks, chosen, check, checks_end)
+            joins = check == checks_end or checks_hold(windows, checks, chosen, check, checks_end, join.strides)
         if subresults is not None:
             v = steps[r].kept
             if joins and v >= 0 and (phase == INSERT or v == state.filled):
@@ -193,10 +210,16 @@ def _next_of_bucket(
             if joins and found == limit:
                 state.status = FULL
                 break
+        if reduced is not None and joins and is_last and has_no_place(reduced):
+            state.status = CROWDED
+            break
         if caching is not None and joins:
             complete(windows, run, caching, step.r, True)
         if joins and is_last:
-            put_tuple(output, chosen, found, instant, 1 if phase == INSERT else -1)
+            if reduced is not None:
+                put_words(reduced, run, output, found)
+            else:
+                put_tuple(output, chosen, found, instant, 1 if phase == INSERT else -1)
             found += 1
         is_chosen = joins and not is_last
         if subresults is not None and j >= n:
@@ -209,10 +232,11 @@ def _next_of_bucket(
 
 @helper(inline=True)
 def _join(
-    windows: Windows, pipelines: Pipelines, routes: Routes | None, run: JoinRun, subresults: Kept | None,
-    caching: Caching | None, blocks: Blocks | None, output: Output, found: int,
+    join: Joining, routes: Routes | None, subresults: Kept | None, caching: Caching | None, blocks: Blocks | None,
+    reduced: Reduced | None, output: Output, found: int,
 ) -> Any:  # fmt: skip
     """Of all kernels. What each does not ask for the compiler leaves out."""
+    windows, pipelines, run = join.windows, join.pipelines, join.run
     steps, lengths, chosen, state, walks = pipelines.steps, pipelines.lengths, run.chosen, run.state, run.walks
     width, most = len(steps) // len(lengths), state.most
     depth, is_chosen = state.depth, state.is_chosen != 0
@@ -232,7 +256,7 @@ def _join(
                 if caching is not None:
                     depth, tag, s = enter(windows, pipelines, run, caching, begin, depth)
                 else:
-                    is_chosen, looked = _drop_probe(windows, pipelines, run, subresults, blocks, begin, last, depth + 1)
+                    is_chosen, looked = _drop_probe(join, subresults, blocks, begin, last, depth + 1)
                     inspected += looked
                     depth += int64(is_chosen)
                 if depth < 0:
@@ -247,9 +271,7 @@ def _join(
                 is_chosen, looked = next_of_group(windows, pipelines, run, blocks, step)
                 inspected += looked
             else:
-                is_chosen, looked, found = _next_of_bucket(
-                    windows, pipelines, run, subresults, caching, output, step, found
-                )
+                is_chosen, looked, found = _next_of_bucket(join, subresults, caching, reduced, output, step, found)
                 inspected += looked
             if state.status != DONE:
                 break
@@ -264,10 +286,13 @@ def _join(
             state.status, state.is_chosen = PAUSED, int64(is_chosen)
         if state.status != DONE:
             break
-        own = _next_element(windows, run, subresults, blocks, output, found)
+        own, found = _next_element(join, subresults, blocks, reduced, output, found)
         if own >= 0:
             chosen[state.input] = own
             is_chosen = True
+            if reduced is not None and state.status != DONE:
+                state.is_chosen = 1
+                break
         elif blocks is not None and routes is not None:
             before = state.inspected
             if not next_block(windows, pipelines, routes, blocks, state):
@@ -289,7 +314,7 @@ def mjoin(windows: Windows, pipelines: Pipelines, routes: Routes, run: JoinRun, 
     those from state.first on at its beginning. `found` are there already.
     O(elements + tuples + slots inspected).
     """
-    return int64(_join(windows, pipelines, routes, run, None, None, None, output, found))
+    return int64(_join(Joining(windows, pipelines, run, None), routes, None, None, None, None, output, found))
 
 
 @kernel
@@ -299,7 +324,8 @@ def entering_mjoin(
     """As `mjoin`, netted, of streams with ranges, with drop probing block by block. Where state.status is CROWDED,
     `blocks` have no room for the state.needed elements of an instant.
     """
-    return int64(_join(windows, pipelines, routes, run, None, None, blocks, output, found))
+    join = Joining(windows, pipelines, run, None)
+    return int64(_join(join, routes, None, None, blocks, None, output, found))
 
 
 @kernel
@@ -312,7 +338,7 @@ def tree_join(
     windows' present rows, found from the rows of state.input, and nothing is put out.
     O(elements + tuples + tuples kept + slots and cells inspected).
     """
-    return int64(_join(windows, pipelines, None, run, subresults, None, None, output, found))
+    return int64(_join(Joining(windows, pipelines, run, None), None, subresults, None, None, None, output, found))
 
 
 @kernel
@@ -325,4 +351,17 @@ def cached_mjoin(
     O(elements + tuples + slots inspected + tuples cached and swept).
     """
     place_parts(windows, caching.plan.parts)
-    return int64(_join(windows, pipelines, None, run, None, caching, None, output, found))
+    return int64(_join(Joining(windows, pipelines, run, None), None, None, caching, None, None, output, found))
+
+
+@kernel
+def reduced_mjoin(reduced: Reduced, pipelines: Pipelines, run: JoinRun, output: Output, found: int) -> int:
+    """As `mjoin`, of windows that hold only some of their rows, up to state.closed; `out` (m, w + 1) has their words.
+
+    With state.phase = FILL the results of the rows held are put out, and kept, found from the rows of state.input.
+    Where state.status is CROWDED, there is no place for a result to be kept; where it is VIOLATED, the row at
+    state.slot of state.input has the key of that in progress.other.
+    O(elements + results + slots inspected), and the logarithm of the results kept for each of them.
+    """
+    join = Joining(reduced.rows.windows, pipelines, run, reduced.rows.strides)
+    return int64(_join(join, None, None, None, None, reduced, output, found))

@@ -28,25 +28,15 @@ from minidsms.elements import MAX_INSTANT, Batch, BoolArray, Column, Int8Array, 
 from minidsms.expressions.failures import short
 from minidsms.joins import answer
 from minidsms.joins.directed_graph import Edge, orientation, pipelines
-from minidsms.kernels import k_mon_join as kernels
 from minidsms.kernels import k_mon_reduction as reduction
 from minidsms.kernels.arrays import normal
-from minidsms.kernels.join_layout import Output
-from minidsms.kernels.k_mon_join import (
-    CHANGES,
-    DONE,
-    FULL,
-    GROW,
-    KEPT,
-    NO_DELETIONS,
-    PAUSED,
-    PROBED,
-    RANGE,
-    ROWS,
-    UNBOUNDED,
-    VIOLATED,
-)
-from minidsms.kernels.k_mon_keys import KMonPlan, KMonRun, Progress
+from minidsms.kernels.join_layout import CROWDED, DONE, FILL, FULL, PAUSED, START, JoinRun, JoinState, Output, Walk
+from minidsms.kernels.k_mon_elements import VIOLATED
+from minidsms.kernels.k_mon_keys import Progress, Reduced
+from minidsms.kernels.k_mon_results import KEPT, NO_DELETIONS, PROBED
+from minidsms.kernels.k_mon_rows import CHANGES, RANGE, ROWS, UNBOUNDED
+from minidsms.kernels.mjoin import reduced_mjoin
+from minidsms.machine_code import rows_of
 from minidsms.operators.k_mon.contracts import KConstraint, Watches
 from minidsms.operators.k_mon.execution import StateReduction
 from minidsms.operators.k_mon.returning import Found, Verdicts
@@ -154,6 +144,7 @@ class KMonJoin(Operator):
         self.down, self.roots = orientation(n, edges)
         single = len(self.roots) == 1
         has_changes = any(w.clock == CHANGES for w in windows)
+        self._probes_later = spec.for_istream and not has_changes
         if self.unique:
             # Rows that are equal after all come back, and are told apart by what leaves. So are those of a row that
             # joins another version of the same row of a relation.
@@ -162,7 +153,7 @@ class KMonJoin(Operator):
             self.deletions = KEPT if reduces and single and not has_changes else PROBED
         if reduces and single and self.trusts_keys and self.deletions != PROBED:
             self._let_leave_at_once(self.roots[0])
-        self._steps: Int64Array = np.array(pipelines(n, edges), np.int64).reshape(n, n - 1)
+        self._pipelines = self.rows.pipelines(pipelines(n, edges))
         self.results = KeptResults(self.schema, self.rows.heaps)
         self.reduction: StateReduction | None = None
         if reduces:
@@ -183,8 +174,12 @@ class KMonJoin(Operator):
         """What has turned out about the inputs that their declarations deny."""
         self._told_of: set[int] = set()
         self._told_trouble = ""
-        self._state = Progress(depth=-1, waiting=-1, most=answer.MOST_INSPECTED)
-        self._walks: Int64Array = np.zeros((2, n), np.int64)
+        self._state = JoinState(depth=-1, most=answer.MOST_INSPECTED)
+        self._progress = Progress(waiting=-1)
+        nothing, chosen = np.zeros(0, np.int64), np.zeros(n, np.int64)
+        self._run = JoinRun(
+            self._state, nothing.reshape(0, 0), nothing, rows_of(Walk, n), chosen, int(self.for_istream), 0
+        )
         self._runs: Int64Array = np.zeros((64, 3), np.int64)
         self._buffers = _buffers(64, len(self.outputs_of))
         self._outs = self._output_places()
@@ -224,42 +219,49 @@ class KMonJoin(Operator):
         self.results.settle()
 
     def _join(self, until: int) -> Iterator[Batch]:
-        rows, results, state = self.rows, self.results, self._state
-        state.until = until
+        state = self._state
+        state.closed = until
         found, status = 0, -1
         while status != DONE:
-            out, out_ts, out_sign = self._buffers
-            state.top = results.top
-            plan, output = KMonPlan(self._steps, self._outs), Output(out, out_ts, out_sign)
-            run = KMonRun(self._walks, state, self.deletions, self.for_istream)
-            found = kernels.k_mon_join(self._runs, rows.bundle, plan, run, results.bundle, output, found)
-            results.top = state.top
+            found = self._find(self.deletions, found)
             status = state.status
-            if status == GROW:
-                self._grow_results()
-            elif status == PAUSED:
-                self.claim(0)  # the call may have taken too long
-            elif status == FULL and state.leaves_later:
+            if status in (CROWDED, PAUSED):
+                pass
+            elif status == FULL and state.leaving:
                 begun = state.first
                 if begun:
                     yield self._output(begun)
                 self._keep_instant(begun, found)
                 found -= begun
-            elif found and not (status == VIOLATED and state.leaves_later):
+            elif found and not (status == VIOLATED and state.leaving):
                 yield self._output(found)
                 found = 0
                 state.first = -1
-                if status == FULL and len(out_ts) < _TUPLES:
+                if status == FULL and len(self._buffers[1]) < _TUPLES:
                     self._buffers = _buffers(_TUPLES, len(self.outputs_of))
             if status == VIOLATED:
                 self._violated()
                 if self.failure is not None:
-                    if state.leaves_later and state.first > 0:
+                    if state.leaving and state.first > 0:
                         yield self._output(state.first)
                     return
         if len(self._buffers[1]) > _TUPLES:
             self._buffers = _buffers(_TUPLES, len(self.outputs_of))
         self._closed = max(self._closed, until)
+
+    def _find(self, deletions: int, found: int) -> int:
+        """Go on, behind so many rows found; returns how many there are, the state how the call ended."""
+        results, progress, later = self.results, self._progress, self._probes_later and deletions == PROBED
+        progress.top = results.top
+        reduced = Reduced(self.rows.bundle, self._runs, self._outs, results.bundle, progress, deletions, later)
+        found = reduced_mjoin(reduced, self._pipelines, self._run, Output(*self._buffers), found)
+        results.top = progress.top
+        if self._state.status == CROWDED:
+            self.claim(2 * results.nbytes)
+            results.grow()
+        elif self._state.status == PAUSED:
+            self.claim(0)  # the call may have taken too long
+        return found
 
     def _keep_instant(self, first: int, found: int) -> None:
         """The buffer is full, and what stands there from `first` on is of an instant that is not complete."""
@@ -299,7 +301,7 @@ class KMonJoin(Operator):
                 self._repeated(found, arrivals)
         at = 0
         for i, arrival in enumerate(arrivals):
-            rows.figures["run"][i] = rows.figures["runs_end"][i] = at
+            rows.records[i].run = rows.records[i].runs_end = at
             if arrival is not None:
                 at = rows.arrive(i, arrival.ts, arrival.kept, self._runs, at)
                 if rows.figures["clock"][i] != ROWS:
@@ -339,7 +341,7 @@ class KMonJoin(Operator):
 
     def _quiet(self) -> None:
         """No arrivals: time alone passes."""
-        self.rows.figures["run"] = self.rows.figures["runs_end"] = 0
+        self.rows.inputs["run"] = self.rows.inputs["runs_end"] = 0
 
     def _output_places(self) -> Int64Array:
         places = []
@@ -372,7 +374,7 @@ class KMonJoin(Operator):
                 if any(self.rows.room(i) < need for i, need in enumerate(needs)):
                     self.rows.make_room(needs)  # what has come back has taken it
         else:
-            reduction.expire(self.rows.figures, self.rows.cells, until)
+            reduction.expire(self.rows.bundle, until)
             self.rows.make_room(needs)
 
     def _follow_keys(self) -> None:
@@ -393,23 +395,12 @@ class KMonJoin(Operator):
 
     def _keep_results(self, root: int) -> None:
         """Keep those that hold now; their rows are all in memory."""
-        rows, results, state = self.rows, self.results, self._state
-        state.slot, state.status = rows.figures["lo"][root], PAUSED
-        while state.status != DONE:
-            state.top = results.top
-            plan, output = KMonPlan(self._steps, self._outs), Output(*self._buffers)
-            run = KMonRun(self._walks, state, KEPT, self.for_istream)
-            kernels.keep_results(rows.bundle, plan, run, root, results.bundle, output)
-            results.top = state.top
-            if state.status == GROW:
-                self._grow_results()
-            else:
-                self.claim(0)
-
-    def _grow_results(self) -> None:
-        """Twice the room for those that are kept."""
-        self.claim(2 * self.results.nbytes)
-        self.results.grow()
+        inputs, state = self.rows.inputs, self._state
+        inputs["probe_lo"] = inputs["lo"]
+        state.phase, state.input, state.slot = FILL, root, self.rows.records[root].lo - 1
+        while state.phase != START:
+            self._find(KEPT, 0)
+            self.claim(0)  # where many are found, the buffer fills before as many slots are inspected as a call may
 
     def _tell_trouble(self, trouble: str) -> None:
         """Rows that are not needed stay all the same."""
@@ -434,7 +425,7 @@ class KMonJoin(Operator):
         state, rows, reduction = self._state, self.rows, self.reduction
         assert reduction is not None
         i = state.input
-        pair = [rows.view(i, int(s), int(s) + 1) for s in (state.other, state.slot)]
+        pair = [rows.view(i, int(s), int(s) + 1) for s in (self._progress.other, state.slot)]
         names = self.inputs[i].schema.names
         first, second = (f"({'; '.join(self._row_text(i, row, names))}) at {row[0, 0]}" for row in pair)
         sides = [s for s in reduction.sides_of[i] if rows.sides["unique"][s]]
@@ -561,7 +552,7 @@ class KMonJoin(Operator):
         """Bytes of the rows out of memory for which the constraint, maybe with others, closes a way."""
         if self.reduction is None or self.reduction.watching is None:
             return 0
-        returning, strides = self.reduction.returning, self.rows.figures["stride"]
+        returning, strides = self.reduction.returning, self.rows.strides
         closed = self.reduction.watching.sides_closed_by(constraint)
         return sum(
             8 * int(strides[self.rows.sides["stream"][s]]) * returning.closed(s, constraint.kind) for s in closed

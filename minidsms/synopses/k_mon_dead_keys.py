@@ -17,9 +17,9 @@ import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.kernels import k_mon_reduction as reduction
-from minidsms.kernels.k_mon_join import RANGE, ROWS
 from minidsms.kernels.k_mon_keys import DeadFigures, DeadKeyArrays
 from minidsms.kernels.k_mon_reduction import CLOCK_MASK, NO_CLOCK, NO_CLUSTER, NO_MARKS
+from minidsms.kernels.k_mon_rows import RANGE, ROWS
 from minidsms.machine_code import rows_of
 from minidsms.synopses.k_mon_rows import KMonRows, key_hash
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import Int64Array, Schema
-from minidsms.kernels.k_mon_join import IS_ALIVE, REFERENCES, RESULT
 from minidsms.kernels.k_mon_keys import ResultArrays
+from minidsms.kernels.k_mon_results import IS_ALIVE, REFERENCES, RESULT
 
 _LEAST_CAPACITY = 64
 

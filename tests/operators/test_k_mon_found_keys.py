@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import count
+
+import pytest
+
 import minidsms
 from minidsms.connection import Connection
+from minidsms.limits import allowance
+from minidsms.operators import k_mon_join
+from minidsms.operators.k_mon_join import KMonJoin
 from minidsms.query import Query
 
 QUERY = "SELECT P.x, F.y FROM P [RANGE 40000], F [RANGE 40000] WHERE P.k = F.k"
@@ -65,3 +72,23 @@ def test_rows_are_kept_again_once_the_key_is_none() -> None:
     feed(db, 6100, 6800)
     assert before < 4000 < 12_000 <= rows_held(q)
     assert "results " not in str(q.explain(analyze=True)).split("KMonJoin")[1].split("]")[0]
+
+
+def test_a_call_that_keeps_what_holds_asks_whether_it_has_taken_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks, keeps, keep_results = count(), [False], KMonJoin._keep_results
+
+    def keep(join: KMonJoin, root: int) -> None:
+        keeps[0] = True
+        keep_results(join, root)
+        keeps[0] = False
+
+    # A look at the clock takes a millisecond there, and nothing elsewhere.
+    monkeypatch.setattr(allowance, "monotonic", lambda: next(looks) / 1000 if keeps[0] else 0.0)
+    monkeypatch.setattr(KMonJoin, "_keep_results", keep)
+    monkeypatch.setattr(k_mon_join, "_TUPLES", 2)
+    db, q = joined(state_reduction="k-mon", statement_timeout="60 MILLISECONDS")
+    for first in range(0, 6000, 500):
+        if q.state == "running":
+            feed(db, first, first + 500)
+    assert keeps[0]
+    assert q.failure is not None and "statement_timeout" in q.failure[1]

@@ -14,7 +14,7 @@ import pytest
 from minidsms.elements import Schema, Type
 from minidsms.joins import answer
 from minidsms.joins.directed_graph import Edge
-from minidsms.kernels.k_mon_join import RANGE, ROWS, UNBOUNDED
+from minidsms.kernels.k_mon_rows import RANGE, ROWS, UNBOUNDED
 from minidsms.operators import k_mon_join
 from minidsms.operators.k_mon.contracts import Source
 from minidsms.operators.k_mon_join import KMonJoin, KMonSpec, Surroundings

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from minidsms.joins.directed_graph import Edge
-from minidsms.kernels.k_mon_join import CHANGES, RANGE, ROWS, UNBOUNDED
+from minidsms.kernels.k_mon_rows import CHANGES, RANGE, ROWS, UNBOUNDED
 from minidsms.operators.k_mon import updates
 from minidsms.operators.k_mon.contracts import Source
 from minidsms.operators.k_mon_join import KMonJoin

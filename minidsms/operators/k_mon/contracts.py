@@ -188,7 +188,7 @@ class Watches(Protocol):
     def reckon(self, figures: Rows[StreamFigures], now: int) -> bool:
         """Tell the monitors which k are of use, if that has changed, and whether conditions have.
 
-        figures: of the streams (`kernels.k_mon_join`).
+        figures: of the streams (`kernels.k_mon_keys`).
         """
 
     def room(self, figures: Rows[StreamFigures]) -> list[int]:

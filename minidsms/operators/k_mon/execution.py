@@ -20,9 +20,9 @@ import numpy as np
 from minidsms.elements import BoolArray, Column, Int8Array, Int64Array, valid_in_all
 from minidsms.joins.directed_graph import Edge, message_order
 from minidsms.kernels import k_mon_reduction as reduction
-from minidsms.kernels.k_mon_join import CHANGES, DELETION, RANGE, ROWS, UNLINKED
 from minidsms.kernels.k_mon_keys import Limit
 from minidsms.kernels.k_mon_reduction import UNORDERED
+from minidsms.kernels.k_mon_rows import CHANGES, DELETION, FIRST_LINK, RANGE, ROWS
 from minidsms.machine_code import record_in
 from minidsms.operators.k_mon.contracts import KConstraint, Watches
 from minidsms.operators.k_mon.limits import NOTHING, are_any, no_limits, ordered_words
@@ -89,7 +89,7 @@ class StateReduction:
         """Let go what is not needed at `until`, and make room for so many rows of each stream."""
         rows, until = self.rows, max(until, -(2**62))
         self.dead.settle()
-        reduction.expire(rows.figures, rows.cells, until)
+        reduction.expire(rows.bundle, until)
         before, spilled = len(rows), self.spill.written
         self._ask(until)
         is_limited = are_any(self.limits)
@@ -145,7 +145,7 @@ class StateReduction:
             verdicts[for_good != reduction.KEPT] = reduction.DROPPED
         if not self.is_lossy and len(self.spill):
             for i, begin in enumerate(self.rows.begins()):
-                high = int(self.rows.figures["hi"][i])
+                high = self.rows.records[i].hi
                 stays = np.flatnonzero(verdicts[begin : begin + high] == reduction.KEPT)
                 self.returning.stay(i, stays, messages, first)
         return verdicts
@@ -191,21 +191,21 @@ class StateReduction:
 
     def _is_held(self) -> BoolArray:
         """Of each place for a row, whether a row stands there that is in its window."""
-        held = np.zeros(int(self.rows.figures["hi"].sum()), np.bool_)
+        held = np.zeros(int(self.rows.inputs["hi"].sum()), np.bool_)
         for i, begin in enumerate(self.rows.begins()):
-            low, high = int(self.rows.figures["lo"][i]), int(self.rows.figures["hi"][i])
-            held[begin + low : begin + high] = self.rows.view(i, low, high)[:, 1] != UNLINKED
+            low, high = self.rows.records[i].lo, self.rows.records[i].hi
+            held[begin + low : begin + high] = self.rows.are_needed(i, low, high)
         return held
 
     def _of_stream(self, i: int, messages: Verdicts, first: Int64Array) -> list[Verdicts]:
         """What each row of a stream has by each of its sides."""
-        high = int(self.rows.figures["hi"][i])
+        high = self.rows.records[i].hi
         return [messages[first[s] : first[s] + high] for s in self.sides_of[i]]
 
     def _send_messages(self, is_limited: bool) -> tuple[Verdicts, Verdicts, Int64Array]:
         """What each row held has by each side, by keys alone and by all; and where a side's rows begin in that."""
         rows, dead = self.rows, self.dead
-        counts = rows.figures["hi"][rows.sides["stream"]]
+        counts = rows.inputs["hi"][rows.sides["stream"]]
         first: Int64Array = np.concatenate([[0], np.cumsum(counts[:-1])]).astype(np.int64)
         by_keys: Verdicts = np.zeros(int(counts.sum()), np.uint8)
         by_all = np.zeros_like(by_keys) if is_limited else by_keys
@@ -219,15 +219,15 @@ class StateReduction:
         rows = self.rows
         # Where rows of the answer might be equal if a key that it relies on is none, they are told apart by results.
         keeps_full = self.keeps_full or (bool(self._unique) and bool((rows.sides["unique"][self.declared] == 0).any()))
-        verdicts: Verdicts = np.zeros(int(rows.figures["hi"].sum()), np.uint8)
-        reduction.judge(rows.figures, rows.of_stream, rows.cells, messages, first, keeps_full, verdicts, rows.begins())
+        verdicts: Verdicts = np.zeros(int(rows.inputs["hi"].sum()), np.uint8)
+        reduction.judge(rows.bundle, messages, first, keeps_full, verdicts, rows.begins())
         return verdicts
 
     def _reserve(self, going: BoolArray) -> bool:
         """Make room out of memory for rows that go; False: there is none, and they stay."""
         try:
             for i, begin in enumerate(self.rows.begins()):
-                count = int(np.count_nonzero(going[begin : begin + int(self.rows.figures["hi"][i])]))
+                count = int(np.count_nonzero(going[begin : begin + self.rows.records[i].hi]))
                 if count:
                     self.returning.reserve(i, count)
         except OSError as error:
@@ -242,7 +242,7 @@ class StateReduction:
         if self.is_lossy:
             self.discarded += int(np.count_nonzero(going))
         for i, begin in enumerate(rows.begins()):
-            high = int(rows.figures["hi"][i])
+            high = rows.records[i].hi
             at = np.flatnonzero(going[begin : begin + high])
             if not len(at):
                 continue
@@ -276,7 +276,7 @@ class StateReduction:
                     self.lost.expire(s ^ 1, self._present(int(rows.sides["stream"][s ^ 1])))
                     come = rows.view(i, slot, int(rows.figures["end"][i]))
                     if rows.figures["clock"][i] == CHANGES:
-                        come = come[come[:, 1] != DELETION]
+                        come = come[come[:, FIRST_LINK] != DELETION]
                     self.may_be_lost += self.lost.count(s ^ 1, self.returning.keys_of(i, n, come))
             return None
         found = self.returning.find(waiting, self._present)
@@ -343,7 +343,7 @@ class StateReduction:
         rows = self.rows
         for i, begin in enumerate(rows.begins()):
             own = [s for s in self.dead.sides_of[i] if self._asked[s] and rows.sides["unique"][s]]
-            high = int(rows.figures["hi"][i])
+            high = rows.records[i].hi
             at = np.flatnonzero(verdicts[begin : begin + high] == reduction.DEAD) if own else ()
             if len(at):
                 gone = rows.view(i, 0, high)[at]
@@ -360,7 +360,7 @@ class StateReduction:
         if self.watching is None:
             return True
         waiting, present = self.watching.wait_for_dead(s ^ 1, self.rows.figures)
-        row_nbytes = 8 * int(self.rows.figures["stride"][self.rows.sides["stream"][s ^ 1]])
+        row_nbytes = 8 * int(self.rows.strides[self.rows.sides["stream"][s ^ 1]])
         return waiting * row_nbytes > present * self.dead.nbytes_of_key(s)
 
     def bury(
@@ -412,9 +412,9 @@ class StateReduction:
         """The rows of a stream in its window that are held, and the component of each (definition 6.3.1)."""
         rows, dead = self.rows, self.dead
         begins = rows.begins()
-        result: Verdicts = np.zeros(int(rows.figures["hi"].sum()), np.uint8)
+        result: Verdicts = np.zeros(int(rows.inputs["hi"].sum()), np.uint8)
         reduction.classify(
             np.array(down, np.int64), rows.bundle, dead.bundle, self.limits, are_any(self.limits), result, begins
         )  # fmt: skip
-        low, high = int(rows.figures["lo"][i]), int(rows.figures["hi"][i])
+        low, high = rows.records[i].lo, rows.records[i].hi
         return rows.view(i, low, high), result[begins[i] + low : begins[i] + high]

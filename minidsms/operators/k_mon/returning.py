@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import BoolArray, Int64Array
-from minidsms.kernels.k_mon_join import CHANGES, DELETION, RANGE, find_held
-from minidsms.kernels.k_mon_keys import keys_of_rows
+from minidsms.kernels.k_mon_rows import CHANGES, DELETION, FIRST_LINK, RANGE, find_held
 from minidsms.kernels.k_mon_spill import MET, Held, gather_closed, gather_going
 from minidsms.operators.k_mon.contracts import Kind
 from minidsms.synopses.k_mon_rows import KMonRows, key_hash
@@ -79,7 +78,7 @@ class Returning:
 
     def reserve(self, i: int, count: int) -> None:
         """Make room for so many rows of a stream, which `put` takes. Raises OSError where there is none."""
-        self.spill.reserve(i, count, 1 + int(self.rows.figures["stride"][i]))
+        self.spill.reserve(i, count, 1 + int(self.rows.strides[i]))
 
     def put(self, i: int, at: Int64Array, messages: Verdicts, first: Int64Array) -> None:
         """Rows of a stream go. at: their slots.  messages: what each row has by each side, from first[side] on."""
@@ -111,7 +110,7 @@ class Returning:
 
     def _rows_at(self, i: int, at: Int64Array, messages: Verdicts) -> Held:
         figures = self.rows.streams[i]
-        return Held(self.rows.cells, figures.begins_at, figures.stride, at, messages)
+        return Held(self.rows.cells, figures.begins_at, int(self.rows.strides[i]), at, messages)
 
     def places_of(self, i: int, way: int) -> Int64Array:
         """The words of a stream's rows by which a way finds them."""
@@ -177,21 +176,14 @@ class Returning:
 
     def _keys_of_waiting(self, i: int, first: int) -> list[Int64Array]:
         """The keys of the rows of a stream that are about to come, by each way."""
-        figures = self.rows.streams[i]
-        keys = []
-        for way in range(len(self._ways[i][1]) - 1):
-            each: Int64Array = np.empty(figures.end - first, np.int64)
-            if len(each):
-                at = figures.begins_at + first * figures.stride
-                keys_of_rows(self.rows.cells, at, figures.stride, self.places_of(i, way), each)
-            keys.append(each)
-        return keys
+        waiting = self.rows.view(i, first, self.rows.streams[i].end)
+        return [self.keys_of(i, way, waiting) for way in range(len(self._ways[i][1]) - 1)]
 
     def _but_deletions(self, i: int, first: int, keys: Int64Array) -> Int64Array:
         """Of the keys of waiting rows, those of rows that come."""
         if self.rows.figures["clock"][i] != CHANGES:
             return keys
-        theirs: Int64Array = keys[self.rows.view(i, first, first + len(keys))[:, 1] != DELETION]
+        theirs: Int64Array = keys[self.rows.view(i, first, first + len(keys))[:, FIRST_LINK] != DELETION]
         return theirs
 
     def _held(self, i: int, way: int, keys: Int64Array, of_waiting: list[Int64Array]) -> Int64Array:
@@ -207,7 +199,7 @@ class Returning:
         keys = keys[known]
         if way < len(self._sides[i]):
             return self._met(i, way, keys, way, keys)
-        held = self.rows.view(i, int(self.rows.figures["lo"][i]), int(self.rows.figures["hi"][i]))
+        held = self.rows.view(i, self.rows.records[i].lo, self.rows.records[i].hi)
         return held[np.isin(self.keys_of(i, way, held), keys)]
 
     def _met(self, i: int, n: int, keys: Int64Array, way: int, wanted: Int64Array) -> Int64Array:
@@ -223,7 +215,7 @@ class Returning:
             slots = np.empty(count, np.int64)
         if not count:
             return rows.view(i, 0, 0)
-        return rows.view(i, 0, int(rows.figures["hi"][i]))[np.unique(slots[:count])]
+        return rows.view(i, 0, rows.records[i].hi)[np.unique(slots[:count])]
 
     def all(self, present: Callable[[int], int]) -> Found:
         """All rows that are out of memory and in their windows; nothing is out of memory then. See `find`."""

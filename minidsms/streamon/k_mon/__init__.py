@@ -6,5 +6,6 @@
     monitoring/      the monitors, and the constraints of a connection
 
 The operator is `operators.k_mon_join`. Which rows it lets go, how they come back, and what a constraint is, stands in
-`operators.k_mon`; its rows are in `synopses.k_mon_rows`, its loops in `kernels.k_mon_join` and `k_mon_reduction`.
+`operators.k_mon`; its rows are in `synopses.k_mon_rows`, its loops in `kernels.mjoin`, `k_mon_elements` and
+`k_mon_reduction`.
 """

@@ -20,9 +20,9 @@ import numpy as np
 
 from minidsms.elements import Batch, BoolArray, Int64Array, Type
 from minidsms.kernels.hashing import hash_rows
-from minidsms.kernels.k_mon_join import CHANGES, RANGE, ROWS
 from minidsms.kernels.k_mon_keys import Limit, StreamFigures
 from minidsms.kernels.k_mon_reduction import FLOATS, INTEGERS
+from minidsms.kernels.k_mon_rows import CHANGES, RANGE, ROWS
 from minidsms.machine_code import Rows, record_in
 from minidsms.operators.k_mon.contracts import NEVER, Arrivals, KConstraint, KeyMonitor, Kind, Monitor, Monitors, Source
 from minidsms.operators.k_mon.limits import no_limits, ordered_words

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from minidsms.joins.directed_graph import Edge
-from minidsms.kernels.k_mon_join import CHANGES, UNBOUNDED
 from minidsms.kernels.k_mon_reduction import GONE, NO, UNKNOWN, YES
+from minidsms.kernels.k_mon_rows import CHANGES, UNBOUNDED
 from minidsms.operators.k_mon.contracts import Kind, Source
 from minidsms.operators.k_mon_join import KMonJoin
 from minidsms.streamon.k_mon.watching import watched_by

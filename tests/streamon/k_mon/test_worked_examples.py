@@ -12,8 +12,8 @@ import numpy as np
 
 from minidsms.elements import Batch, Column, Int64Array, Schema, Type
 from minidsms.joins.directed_graph import Edge
-from minidsms.kernels.k_mon_join import ROWS, UNBOUNDED
 from minidsms.kernels.k_mon_reduction import NO, UNKNOWN, YES
+from minidsms.kernels.k_mon_rows import ROWS, UNBOUNDED
 from minidsms.operators.k_mon.contracts import Arrivals, KConstraint, Kind, Monitor, Source, User
 from minidsms.operators.k_mon_join import KMonJoin, KMonSpec, Surroundings
 from minidsms.queues import Queue
