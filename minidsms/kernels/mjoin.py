@@ -231,6 +231,25 @@ def _next_of_bucket(
 
 
 @helper(inline=True)
+def _go_on(
+    join: Joining, subresults: Kept | None, caching: Caching | None, blocks: Blocks | None, reduced: Reduced | None,
+    output: Output, step: Step, found: int,
+) -> Any:  # fmt: skip
+    """As `_next_of_bucket`, wherever the matches of the step stand; those read from an entry count apart, behind the
+    slots inspected.
+    """
+    windows, pipelines, run = join.windows, join.pipelines, join.run
+    inspected, turns = int64(0), int64(0)
+    if caching is not None and run.walks[uint64(step.depth)].rest >= 0:
+        is_chosen, turns, found = next_of_entry(windows, run, caching, output, step, found)
+    elif blocks is not None and is_grouping(pipelines.steps, step.r, step.depth, step.last):
+        is_chosen, inspected = next_of_group(windows, pipelines, run, blocks, step)
+    else:
+        is_chosen, inspected, found = _next_of_bucket(join, subresults, caching, reduced, output, step, found)
+    return is_chosen, inspected, turns, found
+
+
+@helper(inline=True)
 def _join(
     join: Joining, routes: Routes | None, subresults: Kept | None, caching: Caching | None, blocks: Blocks | None,
     reduced: Reduced | None, output: Output, found: int,
@@ -242,8 +261,8 @@ def _join(
     depth, is_chosen = state.depth, state.is_chosen != 0
     inspected, turns, begin, last, tag, s = 0, 0, int64(0), int64(0), int64(0), int64(0)
     place_steps(windows, steps)
-    state.status, state.is_chosen = DONE, 0
-    while True:
+    state.status = DONE
+    while state.status == DONE:
         # The pipeline of the element, as far as the buffer has room. `is_chosen`: a row has just been chosen, and the
         # steps that ask for its keys have not been.
         i = state.input
@@ -264,35 +283,22 @@ def _join(
             if caching is None or not is_chosen:
                 tag, s = walks[uint64(depth)].tag, walks[uint64(depth)].following
             step = Step(begin + depth, depth, last, tag, s)
-            if caching is not None and walks[uint64(depth)].rest >= 0:
-                is_chosen, looked, found = next_of_entry(windows, run, caching, output, step, found)
-                turns += looked
-            elif blocks is not None and is_grouping(steps, step.r, depth, last):
-                is_chosen, looked = next_of_group(windows, pipelines, run, blocks, step)
-                inspected += looked
-            else:
-                is_chosen, looked, found = _next_of_bucket(join, subresults, caching, reduced, output, step, found)
-                inspected += looked
+            is_chosen, looked, more, found = _go_on(join, subresults, caching, blocks, reduced, output, step, found)
+            inspected, turns = inspected + looked, turns + more
             if state.status != DONE:
                 break
             if not is_chosen:
-                if caching is not None:
-                    depth = leave(run, caching, step.r, depth)
-                else:
-                    depth -= 1
+                depth = depth - 1 if caching is None else leave(run, caching, step.r, depth)
             if inspected + turns >= most:
                 break
         if inspected + turns >= most and state.status == DONE:
-            state.status, state.is_chosen = PAUSED, int64(is_chosen)
+            state.status = PAUSED
         if state.status != DONE:
             break
         own, found = _next_element(join, subresults, blocks, reduced, output, found)
-        if own >= 0:
+        is_chosen = own >= 0
+        if is_chosen:
             chosen[state.input] = own
-            is_chosen = True
-            if reduced is not None and state.status != DONE:
-                state.is_chosen = 1
-                break
         elif blocks is not None and routes is not None:
             before = state.inspected
             if not next_block(windows, pipelines, routes, blocks, state):
@@ -300,7 +306,7 @@ def _join(
             turns += state.inspected - before
         else:
             break
-    state.depth = depth
+    state.depth, state.is_chosen = depth, int64(is_chosen)
     state.inspected += inspected
     return found
 

@@ -174,12 +174,8 @@ class KMonJoin(Operator):
         """What has turned out about the inputs that their declarations deny."""
         self._told_of: set[int] = set()
         self._told_trouble = ""
-        self._state = JoinState(depth=-1, most=answer.MOST_INSPECTED)
-        self._progress = Progress(waiting=-1)
-        nothing, chosen = np.zeros(0, np.int64), np.zeros(n, np.int64)
-        self._run = JoinRun(
-            self._state, nothing.reshape(0, 0), nothing, rows_of(Walk, n), chosen, int(self.for_istream), 0
-        )
+        self._run = _beginning(n, self.for_istream)
+        self._state, self._progress = self._run.state, Progress(waiting=-1)
         self._runs: Int64Array = np.zeros((64, 3), np.int64)
         self._buffers = _buffers(64, len(self.outputs_of))
         self._outs = self._output_places()
@@ -598,6 +594,13 @@ def _parts(batches: Sequence[Batch | None]) -> Iterator[tuple[list[Batch | None]
             part.append(b.slice(starts[i], stop) if b is not None and stop > starts[i] else None)
             starts[i] = stop
         yield part, max(int(b.ts[-1]) for b in part if b is not None)
+
+
+def _beginning(n: int, for_istream: bool) -> JoinRun:
+    """How far a join of n inputs is at first."""
+    state, nothing = JoinState(depth=-1, most=answer.MOST_INSPECTED), np.zeros(0, np.int64)
+    chosen: Int64Array = np.zeros(n, np.int64)
+    return JoinRun(state, nothing.reshape(0, 0), nothing, rows_of(Walk, n), chosen, int(for_istream), 0)
 
 
 def _buffers(capacity: int, width: int) -> tuple[Int64Array, Int64Array, Int8Array]:
