@@ -32,7 +32,12 @@ from minidsms.kernels.k_mon_rows import (
     stands,
 )
 from minidsms.kernels.links import UNLINKED, set_link
-from minidsms.machine_code import Bools, Int64s, Int64Table, Rows, helper, int64, kernel
+from minidsms.kernels.mixing import bucket
+from minidsms.machine_code import Bools, Int64s, Int64Table, Rows, helper, int64, kernel, uint64
+from minidsms.machine_code.prefetching import prefetch
+
+_AHEAD = 4
+"""How many rows of a stream behind the one that comes is that whose buckets are sent for."""
 
 VIOLATED = 5
 """How a call ended, beside what `kernels.join_layout` names: two rows have one key. There CROWDED says that there is no
@@ -180,6 +185,7 @@ def _enter(reduced: Reduced, i: int, slot: int) -> Any:
     rows, progress = reduced.rows, reduced.progress
     inputs, streams, sides, cells = rows.windows.inputs, rows.streams, rows.sides, rows.windows.nodes
     at = row_at(rows, i, slot)
+    _prefetch(rows, i, slot + _AHEAD)
     twin = int64(-1)
     for x in range(inputs[i].key, streams[i].sides_end):
         s = rows.of_key[x]
@@ -205,6 +211,20 @@ def _enter(reduced: Reduced, i: int, slot: int) -> Any:
     else:
         link_slot(rows.windows, i, slot, rows.strides)
     return twin
+
+
+@helper(inline=True)
+def _prefetch(rows: RowArrays, i: int, slot: int) -> None:
+    """Send for the buckets that the row in this slot, if one waits there, will be linked in and ask for."""
+    windows, streams, sides = rows.windows, rows.streams, rows.sides
+    keys, heads = windows.keys, windows.heads
+    if slot < streams[i].end:
+        at = row_at(rows, i, slot)
+        for x in range(windows.inputs[i].key, streams[i].sides_end):
+            s = rows.of_key[x]
+            y, tag = sides[s ^ 1].key, windows.nodes[uint64(at + sides[s].tag_at)]
+            prefetch(heads, uint64(keys[x].heads + bucket(tag, keys[x].shift)))
+            prefetch(heads, uint64(keys[y].heads + bucket(tag, keys[y].shift)))
 
 
 @helper(inline=True)
