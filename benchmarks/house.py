@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import re
 import subprocess
 import sys
 import tempfile
@@ -134,6 +135,17 @@ def join_kernels(files: Sequence[Source]) -> list[str]:
     return sorted(f"{f.source.name}:{f.name}" for f in (*kernels, *made_of) if _loops(f.node))
 
 
+def join_families(files: Sequence[Source]) -> list[str]:
+    """The join kernels; a form stands beside its original, which its file names first: `kernels.mjoin` for one step."""
+    opening = {source.name: (ast.get_docstring(source.tree) or "").split("\n\n")[0] for source in files}
+    families: dict[str, list[str]] = {}
+    for kernel in join_kernels(files):
+        name = kernel.partition(":")[0]
+        form_of = re.search(r"`kernels\.(\w+)`", opening[name])
+        families.setdefault(f"minidsms/kernels/{form_of[1]}.py" if form_of else name, []).append(kernel)
+    return [", ".join(kernels) for kernels in families.values()]
+
+
 def _is_compiled(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     words = ("kernel", "jit", "compiled", "machine", "template")
     return any(any(word in ast.unparse(d) for word in words) for d in node.decorator_list)
@@ -240,6 +252,7 @@ def report(folder: Path, details: bool) -> dict[str, int]:
         say(f"functions of more than {most} lines", len(long), [_shown(f, f.lines) for f in long[:20]])
     for name, which in (
         ("join kernels (compiled functions that join)", join_kernels(files)),
+        ("families of join kernels (a form beside its original)", join_families(files)),
         ("loops that walk a chain", chain_walks(files)),
         ("imports from below into streamon", upward(files)),
         ("imports from below into Connection and Query", into_facades(files)),

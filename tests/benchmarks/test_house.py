@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.house import chain_walks, functions, into_facades, report, sources, upward
+from benchmarks.house import chain_walks, functions, into_facades, join_families, report, sources, upward
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,6 +36,19 @@ def test_counts_of_a_kernel(tmp_path: Path) -> None:
     found = report(tmp_path, details=False)
     assert found["integer words of kernels (constants in capitals)"] == 2
     assert found["join kernels (compiled functions that join)"] == 1
+
+
+def test_a_form_of_a_join_kernel_belongs_to_its_family(tmp_path: Path) -> None:
+    folder = tmp_path / "minidsms" / "kernels"
+    folder.mkdir(parents=True)
+    for name, opening in (
+        ("join", "Joining."),
+        ("pairs", "Joining: `kernels.join`\nof two."),
+        ("probing", "One.\n\nNo `kernels.join`."),
+    ):
+        (folder / f"{name}.py").write_text(f'"""{opening}"""\n{KERNEL}')
+    join, pairs, probing = (f"minidsms/kernels/{name}.py:join" for name in ("join", "pairs", "probing"))
+    assert join_families(sources(tmp_path)) == [f"{join}, {pairs}", probing]
 
 
 def test_nothing_below_streamon_imports_it_and_nothing_below_the_facades_imports_them() -> None:
