@@ -12,8 +12,8 @@ import asyncio
 import contextlib
 import contextvars
 import threading
-from collections.abc import AsyncGenerator
-from typing import TYPE_CHECKING
+from collections.abc import AsyncGenerator, Callable, Iterator
+from typing import Protocol
 from weakref import ref
 
 from minidsms.answers.in_hand import Loop
@@ -21,11 +21,29 @@ from minidsms.cql.errors import ClosedError
 from minidsms.engine.running_query import Change
 from minidsms.process.threads import no_thread
 
-if TYPE_CHECKING:
-    from minidsms.query import Query
-
 _LOOK_S = 0.2
 """Seconds between two looks whether the query has ended, which nobody tells."""
+
+
+class Followed(Protocol):
+    """A query whose changes are waited for. wakers: called when something has been delivered."""
+
+    wakers: list[Callable[[], None]]
+
+    @property
+    def state(self) -> str: ...
+
+    @property
+    def has_ended(self) -> bool: ...
+
+    def stand_alone(self) -> None: ...
+
+    def hand_out(self, loop: Loop) -> Iterator[Change] | None: ...
+
+    @property
+    def has_sources(self) -> bool: ...
+
+    def run_sources(self) -> bool: ...
 
 
 class AsyncChanges:
@@ -35,7 +53,7 @@ class AsyncChanges:
 
     __slots__ = ("__anext__", "__weakref__", "_query", "_readings", "aclose", "loop")
 
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: Followed) -> None:
         self._query, self.loop = query, Loop()
         self._readings: list[asyncio.Future[bool]] = []
         self.begin()
@@ -51,7 +69,7 @@ class AsyncChanges:
 
 
 async def _changes_of(
-    query: Query, held: ref[AsyncChanges], readings: list[asyncio.Future[bool]]
+    query: Followed, held: ref[AsyncChanges], readings: list[asyncio.Future[bool]]
 ) -> AsyncGenerator[Change, None]:
     """held: what gives its changes. Whoever drops that ends the loop; the event loop ends the generator later.
     readings: as of `_read`.
@@ -106,7 +124,7 @@ def _loop_of(held: ref[AsyncChanges]) -> Loop:
     return Loop() if changes is None else changes.loop
 
 
-async def _read(query: Query, readings: list[asyncio.Future[bool]]) -> bool:
+async def _read(query: Followed, readings: list[asyncio.Future[bool]]) -> bool:
     """`run_sources`, in a thread. readings: the one that is under way: who is cancelled leaves it there, with what it
     gives or raises, for who asks again.
     """
