@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from minidsms import connect
 from minidsms.testing.compare import check
 from minidsms.testing.feeds import Advance, Push
 from minidsms.testing.generators import Case
@@ -104,3 +105,17 @@ def _feed(seed: int) -> tuple[Push | Advance, ...]:
 def test_columns_of_the_enclosing_query_may_stand_anywhere_in_a_subquery(query: str) -> None:
     for seed, size in enumerate((1, 2, 7, 65536)):
         assert check(Case(TABLES, query, _feed(seed)), batch_size=size) == "agreed"
+
+
+def test_a_name_in_a_query_in_from_is_looked_up_anew_where_the_same_text_stands_elsewhere() -> None:
+    query = "(SELECT k AS n FROM R WHERE n > 1)"
+    with connect() as db:
+        db.execute("CREATE RELATION R (k INTEGER)")
+        db.execute("CREATE RELATION T (n INTEGER)")
+        inside = f"(SELECT COUNT(*) FROM {query} AS x)"
+        alone, beside = (db.query(f"SELECT T.n, {inside} FROM T{other}") for other in ("", f", {query} AS y (w)"))
+        for name, value in (("R", 1), ("R", 5), ("T", 0), ("T", 3)):
+            db.push(name, (value,), ts=1)
+        db.advance(2)
+        # Inside, n is a column of T; beside T it is the name that the select list gives to k.
+        assert sorted(alone.snapshot()) == sorted(beside.snapshot()) == [(0, 0), (3, 2)]

@@ -81,12 +81,13 @@ class QueryBinder:
 
     def _from_item(self, query: syntax.Query, outer: Context | None, correlated: bool) -> Piece:
         """A query in FROM: where it uses no enclosing row the same text is the same node, whatever stands around it."""
-        if query in self.session.tables:
-            return self.session.tables[query]
+        known = self.session.tables.get(query)
+        if known is not None and not correlated:
+            return known
+        # Here a name may be a column of an enclosing query that was the block's own elsewhere.
         piece = self.bind(query, outer, correlated)
-        if not (correlated and outer_columns(piece.node)):
-            self.session.tables[query] = piece
-        return piece
+        looks_out = correlated and outer_columns(piece.node)
+        return piece if looks_out else self.session.tables.setdefault(query, piece)
 
     def _as_relation(self, piece: Piece) -> Piece:
         """A stream where a relation is wanted gets [RANGE UNBOUNDED] (D1)."""
