@@ -6,6 +6,7 @@ Invariant: what leaves here is a relation. A stream without a window got [RANGE 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -100,6 +101,14 @@ class SourceBinder:
     def _binder(self, scope: Scope, clause: str) -> ExpressionBinder:
         return ExpressionBinder(self.session, Context(scope, clause, self.outer, self.correlated), self.bind_relation)
 
+    def _below(self, window: syntax.Window | None) -> SourceBinder:
+        """For what a window is over, if there is one: a stream, which sees no enclosing row."""
+        if window is None or not self.correlated:
+            return self
+        below = copy(self)
+        below.correlated = False
+        return below
+
     def bind(self, item: syntax.FromItem) -> Source:
         """One item as a relation: D1 gives a stream without a window [RANGE UNBOUNDED]."""
         source = self._item(item)
@@ -167,14 +176,14 @@ class SourceBinder:
         return self.session.error(f'unknown stream, relation or view "{ref.name}"', place, note, hint)
 
     def _query(self, ref: syntax.QueryRef) -> Source:
-        piece = self.bind_query(ref.query, self.outer, self.correlated and ref.window is None)
+        piece = self.bind_query(ref.query, self.outer, self._below(ref.window).correlated)
         node = named_columns(self.session, piece.node, ref.columns, ref.span)
         tree = replace(ref, query=piece.tree, window=None)
         source = Source(node, Scope.of_table(ref.alias or "", node.schema), tree)
         return source if ref.window is None else self._windowed(source, ref.window)
 
     def _parenthesised(self, ref: syntax.ParenthesisedRef) -> Source:
-        inner = self._item(ref.item)
+        inner = self._below(ref.window)._item(ref.item)
         source = Source(inner.node, inner.scope, replace(ref, item=inner.tree, window=None))
         if ref.columns:  # which the window names, too
             source = self._called(source, ref)
@@ -484,7 +493,7 @@ class SourceBinder:
 
     def _stream(self, item: as_of.StreamItem, other: syntax.FromItem) -> Source:
         """A side of an ASOF JOIN without its window. other: the other side."""
-        source = self._item(replace(item, window=None))
+        source = self._below(syntax.UnboundedWindow())._item(replace(item, window=None))
         if not isinstance(source.node, bound.BaseRelation):
             return source
         name, stream = source.node.name, other.name if isinstance(other, syntax.TableRef) else "S"

@@ -76,7 +76,8 @@ def test_in_having_the_enclosing_row_is_the_groups_row() -> None:
         "ISTREAM (SELECT a FROM S1 [NOW] WHERE S1.a = S.c)",
         "SELECT a FROM (SELECT a FROM S1 WHERE S1.a = S.c) [ROWS 2] AS x",
         "SELECT a FROM (SELECT RSTREAM(a) FROM S1 [NOW] WHERE S1.a = S.c) AS x",
-        "SELECT a, COUNT(*) FROM S1 [NOW] WHERE S1.a = S.c GROUP BY ROLLUP (a) ORDER BY a LIMIT 1",
+        "SELECT a FROM ((SELECT a FROM S1 WHERE S1.a = S.c) AS y) [ROWS 2] AS x",
+        "SELECT x.a FROM S1 ASOF JOIN (SELECT a, ts AS t FROM S1 WHERE S1.a = S.c) AS x ON S1.a = x.a AND t <= ts",
         "WITH x AS (SELECT a FROM S1 [NOW] WHERE S1.a = S.c) SELECT a FROM x",
     ],
 )
