@@ -31,7 +31,7 @@ from minidsms.cql.long_number import LongNumber
 from minidsms.cql.nested import NestedBinder
 from minidsms.cql.over import Overs
 from minidsms.cql.printer import print_name, print_text
-from minidsms.cql.rewriting import connective, seen_from_inside
+from minidsms.cql.rewriting import connective, outer_columns, seen_from_inside
 from minidsms.cql.scope import Ambiguous, Scope, ambiguous, did_you_mean, listing
 from minidsms.cql.session import Piece, Session, parts
 from minidsms.cql.stand_ins import of_different, stood_in
@@ -832,8 +832,10 @@ class ExpressionBinder:
 
     def _check_level(self, args: Sequence[bound.Expr], expr: syntax.Call) -> None:
         """An aggregate of an enclosing query's columns alone is that query's by the standard."""
-        columns = [e for arg in args for e in bound.walk(arg) if isinstance(e, bound.ColumnRef | bound.OuterRef)]
-        if columns and not any(isinstance(e, bound.ColumnRef) for e in columns):
+        inside = [e for arg in args for e in bound.walk(arg)]
+        is_own = any(outer_columns(query, 1) for arg in args for query in bound.subqueries(arg))
+        is_own = is_own or any(isinstance(e, bound.ColumnRef) for e in inside)
+        if not is_own and any(isinstance(e, bound.OuterRef) for e in inside):
             reason = f"{expr.function} is of columns of the enclosing query alone"
             raise self.session.error(reason, expr.span, "", "compute it there, or of this query's rows")
 

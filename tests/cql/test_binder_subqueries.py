@@ -89,6 +89,9 @@ def test_streams_and_names_of_with_see_no_enclosing_row(subquery: str) -> None:
 def test_an_aggregate_of_the_enclosing_querys_columns_alone_is_none_of_the_subquerys() -> None:
     message = error("SELECT * FROM S [NOW] WHERE a IN (SELECT COUNT(S.c) FROM S1 [NOW])")
     assert "COUNT is of columns of the enclosing query alone" in message
+    condition(
+        "SELECT * FROM S [NOW] WHERE a IN (SELECT SUM(S.c + (SELECT MAX(a) FROM R WHERE R.a = S1.a)) FROM S1 [NOW])"
+    )
 
 
 def test_a_subquery_that_is_a_stream_gets_an_unbounded_window() -> None:
