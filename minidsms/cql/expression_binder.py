@@ -245,7 +245,7 @@ class ExpressionBinder:
                 raise self.session.error(
                     f'"{name.name}" belongs to an enclosing query and may not be used here',
                     name.span,
-                    hint="under a window, ISTREAM, WITH and GROUPING SETS it sees no row of the enclosing query",
+                    hint="under a window, ISTREAM and WITH it sees no row of the enclosing query",
                 )
             if context.groups is not None:
                 found = context.groups.to_row(replace(found, span=name.span))

@@ -34,13 +34,13 @@ class QueryBinder:
         """A query, as a stream or a relation. outer: the enclosing query; correlated: its row may be used."""
         match query:
             case syntax.Select() if has_sets(query):
-                block = BlockBinder(self.session, outer, False, self._from_item, self.relation)
+                block = BlockBinder(self.session, outer, correlated, self._from_item, self.relation)
                 select, scope = block.with_names(query)
                 return self.bind(one_by_one(self.session, select, scope), outer, correlated)
             case syntax.Limited(query=select) if has_sets(select):
-                block = BlockBinder(self.session, outer, False, self._from_item, self.relation)
+                block = BlockBinder(self.session, outer, correlated, self._from_item, self.relation)
                 select, scope = block.with_names(select)
-                return self.bind(one_by_one(self.session, replace(query, query=select), scope), outer, False)
+                return self.bind(one_by_one(self.session, replace(query, query=select), scope), outer, correlated)
             case syntax.Select():
                 return BlockBinder(self.session, outer, correlated, self._from_item, self.relation).bind(query)
             case syntax.Limited(query=select):
