@@ -213,6 +213,8 @@ class _Writer:
                 return _Bounds(_NARROW[0], _NARROW[-1], False)
             case bound.Literal(type=Type.INTEGER, value=int() as value):
                 return _Bounds(value, value, False)
+            case bound.Call(function="/" | "%" | "mod", args=(_, divisor)) if not isinstance(divisor, bound.Literal):
+                return None
             case bound.Call(type=Type.INTEGER, function=name, args=args) if name in _OF_NEAR:
                 operands = [self._bounded(a) for a in args if a.type is Type.INTEGER]
                 known = [o for o in operands if o is not None]

@@ -227,6 +227,16 @@ def test_remainders_and_quotients_of_lines_are_exact_beside_every_multiple(divis
             assert [value is not None and value.values.tolist() for value in found] == [*wanted]
 
 
+@pytest.mark.parametrize("operator", list("/%"))
+def test_a_divisor_that_is_the_same_in_every_row_need_not_be_a_constant(operator: str) -> None:
+    seven = call(INTEGER, "+", call(INTEGER, "*", column("j"), literal(0)), literal(7))
+    expr = call(INTEGER, operator, column("i"), seven)
+    table: list[tuple[Any, ...]] = [(v, w, *[None] * 6) for v in range(-30, 30) for w in (3, None)]
+    dictionary = TextDictionary()
+    (value,) = Programmed((expr,), dictionary).values(Frame(batch_of(table, dictionary).column, len(table))) or ()
+    assert told(value, INTEGER, len(table), dictionary) == by_definition(expr, table)
+
+
 def test_a_program_for_narrow_integers_is_given_up_where_they_are_not() -> None:
     expr = call(INTEGER, "%", call(INTEGER, "*", column("i"), literal(48271)), literal(1000))
     program = Programmed((expr,), TextDictionary())
