@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from minidsms import connect
-from minidsms.testing.compare import check
+from minidsms.testing.compare import check, run_definition, run_engine
 from minidsms.testing.feeds import Advance, Push
 from minidsms.testing.generators import Case
 
@@ -122,3 +122,13 @@ def test_a_name_in_a_query_in_from_is_looked_up_anew_where_the_same_text_stands_
         db.advance(2)
         # Inside, n is a column of T; beside T it is the name that the select list gives to k.
         assert sorted(alone.snapshot()) == sorted(beside.snapshot()) == [(0, 0), (3, 2)]
+
+
+@pytest.mark.parametrize(("kind", "there"), [("SEMI", "EXISTS"), ("ANTI", "NOT EXISTS")])
+def test_the_right_side_of_a_half_join_sees_the_row_outside_and_not_that_on_the_left(kind: str, there: str) -> None:
+    right = "(SELECT k FROM B [ROWS 4] AS B WHERE B.v >= a.v) AS y"
+    joined = f"SELECT k, (SELECT COUNT(*) FROM R {kind} JOIN {right} ON y.k = R.k AND R.v <> a.k) FROM A [RANGE 3] AS a"
+    where = f"{there} (SELECT * FROM {right} WHERE y.k = R.k AND R.v <> a.k)"
+    written = f"SELECT k, (SELECT COUNT(*) FROM R WHERE {where}) FROM A [RANGE 3] AS a"
+    for feed in map(_feed, range(4)):
+        assert run_engine(Case(TABLES, joined, feed)).netted == run_definition(Case(TABLES, written, feed)).netted

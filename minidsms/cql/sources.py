@@ -109,6 +109,14 @@ class SourceBinder:
         below.correlated = False
         return below
 
+    def _inside(self) -> SourceBinder:
+        """For what becomes a query inside this one, of whose row it sees nothing."""
+        if not self.correlated:
+            return self
+        inside = copy(self)
+        inside.outer = Context(Scope([]), "FROM", self.outer, True)
+        return inside
+
     def bind(self, item: syntax.FromItem) -> Source:
         """One item as a relation: D1 gives a stream without a window [RANGE UNBOUNDED]."""
         source = self._item(item)
@@ -360,9 +368,10 @@ class SourceBinder:
                 return self._join_unnested(ref, left, ref.right)
         if isinstance(ref.right, syntax.QueryRef) and ref.right.is_lateral:
             return self._join_lateral(ref, left, ref.right)
-        right = self.bind(ref.right)
+        is_half = ref.kind in ("semi", "anti")
+        right = (self._inside() if is_half else self).bind(ref.right)
         scope = self._beside(left, right, ref.right)
-        if ref.kind in ("semi", "anti"):
+        if is_half:
             return self._half_join(ref, left, right, scope)
         kind = KINDS[ref.kind]
         condition: bound.Expr | None = None
