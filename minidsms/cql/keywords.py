@@ -48,6 +48,8 @@ _ENDS_OF_FROM_ITEMS = (_ENDS_OF_VALUES - {"NOT"}) | {"RSQB", "NUMBER", "UNIT", "
 _BEFORE_A_QUERY = frozenset(
     {"LPAR", "RPAR", "AS", "UNION", "EXCEPT", "INTERSECT", "ALL", "DISTINCT", "EXPLAIN", "ANALYZE"}
 )
+_SET_OPERATORS = frozenset({"UNION", "EXCEPT", "INTERSECT"})
+_BEGINNINGS_OF_QUERIES = frozenset({"SELECT", "FROM", "VALUES", "WITH"}) | STREAM_OPERATORS
 _BEGINNINGS_OF_VALUES = frozenset({"CASE", "NULL", "NOT", "TRUE", "FALSE"})
 _PLAIN_NUMBER = re.compile(r"\s*[+-]?\s*[0-9.]+\s*")
 _CONDITIONS = {"CREATE": ("IF", "NOT", "EXISTS"), "REGISTER": ("IF", "NOT", "EXISTS"), "DROP": ("IF", "EXISTS")}
@@ -393,10 +395,15 @@ class _Context:
         return is_clause
 
     def _lateral(self, i: int, word: str) -> bool:
-        before = i - 1
+        before, begun = i - 1, i + 1
         while self._type(before) == "LPAR":
             before -= 1
-        before_query = self._type(i + 1) == "LPAR" and self._type(before) in ("COMMA", "JOIN", "FROM")
+        while self._type(begun) == "LPAR":
+            begun += 1
+        # Behind a comma it may be a function, or WITH may give its name to a query, whose columns are in parentheses.
+        is_query = self._word(begun) in _BEGINNINGS_OF_QUERIES or self._word(begun + 1) in _SET_OPERATORS
+        behind = self._type(before) in ("JOIN", "FROM") or (is_query and self._type(before) == "COMMA")
+        before_query = begun > i + 1 and behind
         return before_query or (self._word(i + 1) in MAKE_ROWS and self._type(i + 2) == "LPAR")
 
     def _values(self, i: int, word: str) -> bool:

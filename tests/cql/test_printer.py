@@ -61,6 +61,12 @@ def several(parts: st.SearchStrategy[s.Expr], least: int = 1) -> st.SearchStrate
     return st.lists(parts, min_size=least, max_size=3).map(tuple)
 
 
+def is_cast(cast: s.Cast) -> bool:
+    """A text that is written is read as an INTERVAL at once."""
+    is_text = isinstance(cast.operand, s.Literal) and isinstance(cast.operand.value, str)
+    return not (is_text and cast.type is Type.INTERVAL)
+
+
 def minus(operand: s.Expr) -> s.Expr:
     return operand if isinstance(operand, s.Literal) else s.Unary("-", operand)
 
@@ -89,7 +95,9 @@ def expressions(queries: st.SearchStrategy[s.Query]) -> st.SearchStrategy[s.Expr
             st.builds(s.Call, NAMES, several(e), st.booleans()),
             st.builds(s.Call, NAMES, st.sampled_from([(), (s.Star(),)])),
             st.builds(s.Case, st.one_of(st.none(), e), st.lists(pair, min_size=1, max_size=2).map(tuple), e),
-            st.builds(s.Cast, e, st.sampled_from([*Type.SCALARS, Type.TEXT.list_type, Type.decimal(9, 2)])),
+            st.builds(s.Cast, e, st.sampled_from([*Type.SCALARS, Type.TEXT.list_type, Type.decimal(9, 2)])).filter(
+                is_cast
+            ),
             st.builds(s.Row, several(e, 2)),
             st.builds(s.InQuery, e, queries, st.booleans()),
             st.builds(s.Exists, queries),
@@ -227,6 +235,19 @@ def test_a_name_that_is_a_word_of_the_language_can_stand_wherever_a_name_can(pla
 def test_a_query_prints_as_well_inside_create_query(query: s.Query, name: str) -> None:
     statement = s.CreateQuery(name, query, "a'b", "csv", "f", True, "old")
     assert repr(parse(print_statement(statement))) == repr([statement])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "WITH a AS (SELECT 1), lateral (x) AS (SELECT 2) SELECT x FROM lateral",
+        "SELECT a, lateral(a), lateral((a)) FROM S WHERE b IN (1, lateral (b))",
+        "SELECT lateral FROM S, lateral, LATERAL (S UNION SELECT 1), LATERAL ((VALUES (a))), (LATERAL (FROM S)) AS x",
+    ],
+)
+def test_lateral_is_a_name_where_no_query_follows(text: str) -> None:
+    query = parse_query(text)
+    assert repr(parse_query(print_query(query))) == repr(query)
 
 
 @QUICK
