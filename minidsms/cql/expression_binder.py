@@ -326,9 +326,12 @@ class ExpressionBinder:
     def _unknown_column(self, name: syntax.Name) -> CqlError:
         is_first = self.context.clause == "UNNEST" and not self.context.scope.tables  # in FROM
         is_given = name.qualifier is None and name.name.lower() in self.context.aliases
-        if self.context.scope.is_without_from and not (is_first or is_given):
-            return needs_from(self.session, name)
-        error = self.context.scope.unknown(name.name, name.qualifier, self.session.text, name.span)
+        scope, outer = self.context.scope, self.context.outer
+        if scope.is_without_from and not (is_first or is_given):
+            if outer is None or not self.context.correlated:
+                return needs_from(self.session, name)
+            scope = outer.scope
+        error = scope.unknown(name.name, name.qualifier, self.session.text, name.span)
         hint = foreign_hint(name.name)
         if name.qualifier is not None:
             return CqlError(error.reason, self.session.text, name.span, error.note, error.hint or hint)

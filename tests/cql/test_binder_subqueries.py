@@ -94,6 +94,12 @@ def test_an_aggregate_of_the_enclosing_querys_columns_alone_is_none_of_the_subqu
     )
 
 
+def test_what_select_without_from_does_not_find_is_told_by_the_query_outside() -> None:
+    message = error("SELECT * FROM S [NOW], R CROSS JOIN LATERAL (SELECT S.c + R.a AS n) AS x")
+    assert 'unknown table "S"' in message and "FROM has: R" in message
+    assert 'unknown column "d"' in error("SELECT * FROM R WHERE a IN (SELECT d)")
+
+
 def test_a_subquery_that_is_a_stream_gets_an_unbounded_window() -> None:
     (query,) = bound.subqueries(condition("SELECT * FROM S [NOW] WHERE a IN (SELECT ISTREAM(a) FROM S1 [ROWS 2])"))
     assert shape(query) == "Window(ISTREAM(Project(Window(S1))))"
