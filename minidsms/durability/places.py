@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-import pkgutil
+from importlib import import_module
+from operator import attrgetter
 from typing import Any
 
 from minidsms.cql.errors import Error
+
+
+def found_at(place: str) -> Any:
+    """What stands at a place. Raises ImportError, AttributeError and ValueError."""
+    module, _, name = place.partition(":")  # no identifiers, always: 01-load is a module, too
+    return attrgetter(name)(import_module(module))
 
 
 def place_of(thing: Any, owner: str) -> str:
@@ -14,7 +21,7 @@ def place_of(thing: Any, owner: str) -> str:
     if isinstance(module, str) and isinstance(name, str) and "<" not in name:
         place = f"{module}:{name}"
         try:
-            if pkgutil.resolve_name(place) is thing:
+            if found_at(place) is thing:
                 return place
         except (ImportError, AttributeError, ValueError):
             pass

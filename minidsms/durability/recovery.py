@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, cast
 
 from minidsms.archive.connected import target_of
@@ -23,6 +22,7 @@ from minidsms.durability.kept_archives import KeptRecorder
 from minidsms.durability.kept_file import Mark
 from minidsms.durability.kept_state import NoSuchOperator, resume, take_texts
 from minidsms.durability.meaning import about
+from minidsms.durability.places import found_at
 from minidsms.durability.segments import Found, entries
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.operators.operator import Failure
@@ -341,7 +341,7 @@ def _but(given: Fields, *names: str) -> Fields:
 
 def _found(place: str, given: dict[str, Any]) -> Any:
     try:
-        return resolve_name(place)
+        return found_at(place)
     except (ImportError, AttributeError, ValueError) as error:
         raise Error(
             f"{given.get('name')} is not there any more: {error}\n"

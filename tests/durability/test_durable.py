@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -208,6 +209,22 @@ def test_what_is_not_kept_is_refused_and_changes_nothing(folder: str, call: Call
     with minidsms.connect(folder) as db:
         assert list(db.queries) == ["counts"]
         assert list(db.catalog.functions) == []
+
+
+def test_a_function_may_stand_in_a_module_whose_name_is_no_identifier(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "class Own:\n    @staticmethod\n    def twice(k):\n        return 2 * k\n"
+    (tmp_path / "01-functions.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    db = opened(folder)
+    db.create_function("twice", import_module("01-functions").Own.twice, ["INTEGER"], "INTEGER")
+    db.query("SELECT RSTREAM(twice(k)) FROM S [NOW]", name="doubled")
+    db.close()
+    with minidsms.connect(folder) as db:
+        db.push("S", (3, "a"), ts=0)
+        db.advance(0)
+        assert db.queries["doubled"].fetch() == [Change(0, 1, (6,))]
 
 
 def test_a_function_that_is_gone_is_named(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
