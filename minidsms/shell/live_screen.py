@@ -28,7 +28,7 @@ class LiveScreen:
 
     def __init__(self, styles: Styles) -> None:
         self.styles = styles
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # what is freed as a thread writes may warn: its text goes behind
         self._waiting: list[str] = []
         self._app: Application[Any] | None = None
         self._is_scheduled = False
@@ -139,6 +139,7 @@ class Above(io.TextIOBase):
 
     def __init__(self, screen: LiveScreen) -> None:
         self._screen = screen
+        self._lock = threading.RLock()
         self._begun = ""
 
     def isatty(self) -> bool:
@@ -150,8 +151,16 @@ class Above(io.TextIOBase):
         return True
 
     def write(self, text: str) -> int:
-        """Whole lines are shown; the rest waits for its end."""
-        *lines, self._begun = (self._begun + text).split("\n")
-        for line in lines:
-            self._screen.note(harmless(line))
+        """Whole lines are shown, as they stand when all is written that goes back to their beginning; the rest waits
+        for its end.
+        """
+        with self._lock:
+            *lines, self._begun = map(_newest, (self._begun + text).split("\n"))
+        for line in lines:  # without the lock: the screen has one of its own
+            self._screen.note(harmless(line.rstrip("\r")))
         return len(text)
+
+
+def _newest(line: str) -> str:
+    """What a line holds since it was begun anew by a carriage return."""
+    return line[line.rstrip("\r").rfind("\r") + 1 :]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
+import threading
 
 import pytest
 from prompt_toolkit import PromptSession
@@ -63,3 +64,28 @@ def test_what_goes_to_the_standard_error_is_shown_line_by_line(monkeypatch: pyte
         assert not shown.getvalue() and sys.stderr.isatty()
         print(" kernels\n\x1b[2Jsecond", file=sys.stderr)
     assert shown.getvalue() == "compiling kernels\n\\x1b[2Jsecond\n"
+
+
+def test_a_line_that_is_written_over_is_shown_as_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", shown)
+    above = Above(LiveScreen(Styles(False)))
+    for part in ("starting ..", "\r           \r", "started\n", "10 %\r20 %\r", "\n", "of Windows\r\n"):
+        above.write(part)
+    assert shown.getvalue() == "started\n20 %\nof Windows\n"
+
+
+def test_what_is_told_while_something_is_shown_comes_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Telling(io.StringIO):
+        def write(self, text: str) -> int:
+            if text == "first\n":
+                print("second", file=sys.stderr)
+            return super().write(text)
+
+    shown, screen = Telling(), LiveScreen(Styles(False))
+    monkeypatch.setattr(sys, "stdout", shown)
+    with contextlib.redirect_stderr(Above(screen)):
+        thread = threading.Thread(target=screen.write, args=("first\n",), daemon=True)
+        thread.start()
+        thread.join(10)
+    assert not thread.is_alive() and sorted(shown.getvalue().split()) == ["first", "second"]
