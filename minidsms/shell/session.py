@@ -236,10 +236,8 @@ class Session:
 
     def _hint_at_present(self, query: Query) -> None:
         """Say why a query over relations alone does not show yet what they hold."""
-        from minidsms.inputs.relation_input import RelationInput
-
-        relations = [each for each in query.network.relations if isinstance(each, RelationInput)]
-        if not query.network.streams and any(relation.last_ts is not None for relation in relations):
+        network = query.network
+        if not network.streams and any(relation.last_ts is not None for relation in network.relations):
             self._tell_who_waits([query.name])
 
     def _tell_who_waits(self, names: list[str]) -> None:
