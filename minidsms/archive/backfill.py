@@ -21,7 +21,7 @@ import numpy as np
 
 from minidsms.archive.connected import lacking
 from minidsms.archive.declaring import check_fits
-from minidsms.archive.demand import Demand, demand
+from minidsms.archive.demand import Demand, demand, everything
 from minidsms.archive.format import Archive, archives_in
 from minidsms.archive.horizon import horizon
 from minidsms.archive.recorder import is_written_to
@@ -308,10 +308,9 @@ def _past(archive: Archive, schema: Schema, timestamp_by: int | None) -> Past:
 
 
 def _demand(root: Node, name: str, twin: _Twin) -> Demand:
-    width = len(twin.own.schema)
     if isinstance(twin.own, RelationInput):
-        return Demand(frozenset(range(width)), None)
-    needed = demand([root], name, width)
+        return everything(twin.own.schema)
+    needed = demand([root], name)
     waits = isinstance(twin.live, StreamInput) and twin.live.waiting > 0  # then as many must wait in the archive
     return replace(needed, condition=None) if waits else needed
 

@@ -62,7 +62,7 @@ def needed_by(archive: Archive, root: Node, until: int | None = None) -> list[Ar
     """The files of an archive, up to an instant, that a plan needs; all of a relation."""
     metadata = archive.metadata
     is_stream = metadata.kind == "stream"
-    condition = demand([root], metadata.name, len(metadata.schema)).condition if is_stream else None
+    condition = demand([root], metadata.name).condition if is_stream else None
     return needed(archive.files(None, until), condition, metadata.fields)
 
 

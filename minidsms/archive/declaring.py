@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from minidsms.archive.demand import Demand
+from minidsms.archive.demand import everything
 from minidsms.archive.format import Archive, archives_in, find
 from minidsms.archive.replay_source import ReplaySource, Span, local_tables
 from minidsms.cql.catalog import RelationDef, StreamDef
@@ -52,8 +52,7 @@ def source_of(
     archive = find(folder, name, as_of)
     check_fits(archive, name, kind, schema, time_unit)
     end = max((f.last_arrival + 1 for f in archive.files()), default=0)
-    everything = Demand(frozenset(range(len(schema))), None)
-    return ReplaySource(archive, schema, Span(None, None, 0, end), everything, local_tables)
+    return ReplaySource(archive, schema, Span(None, None, 0, end), everything(schema), local_tables)
 
 
 def declare(db: Connection, folder: str, except_: frozenset[str] = frozenset()) -> list[str]:

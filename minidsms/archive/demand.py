@@ -13,9 +13,10 @@ from decimal import Decimal
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node
-from minidsms.elements import Type
+from minidsms.elements import Schema, Type
 from minidsms.expressions.logic import FLIPPED
-from minidsms.plan.logical import FirstArrival, WindowEvents, columns_used, nodes
+from minidsms.plan.logical import nodes
+from minidsms.plan.rules.prune_columns import columns_read
 
 Value = bool | int | float | str
 
@@ -68,48 +69,26 @@ class Demand:
     condition: Condition | None
 
 
-def demand(roots: Iterable[Node], stream: str, width: int) -> Demand:
-    """What these plans need of a stream or relation with `width` columns."""
+def everything(schema: Schema) -> Demand:
+    """All columns of all rows."""
+    return Demand(frozenset(range(len(schema))), None)
+
+
+def demand(roots: Iterable[Node], stream: str) -> Demand:
+    """What these plans need of a stream."""
     columns: set[int] = set()
     conditions: list[Condition | None] = []
     for root in roots:
-        for readers in _bases(root, stream):
-            for reader in readers:
-                needed, condition = _of_reader(reader, width, root)
-                columns |= needed
-                conditions.append(condition)
+        order, read = nodes(root), columns_read(root)
+        for base in order:
+            if isinstance(base, bound.BaseStream) and base.name.lower() == stream.lower():
+                columns |= read[id(base)]
+                readers = (node for node in order if any(child is base for child in node.inputs))
+                conditions += [implied(r.condition) if isinstance(r, bound.Filter) else None for r in readers]
     known = [c for c in conditions if c is not None]
     if not conditions or len(known) < len(conditions):
         return Demand(frozenset(columns), None)
     return Demand(frozenset(columns), known[0] if len(known) == 1 else AnyOf(tuple(known)))
-
-
-def _bases(root: Node, stream: str) -> list[list[Node]]:
-    """Where the plan reads the stream: the readers of each such node."""
-    order = nodes(root)
-    found = [n for n in order if isinstance(n, bound.BaseStream) and n.name.lower() == stream.lower()]
-    return [_readers(root, n) for n in found]
-
-
-def _readers(root: Node, node: Node) -> list[Node]:
-    return [reader for reader in nodes(root) if any(child is node for child in reader.inputs)]
-
-
-def _of_reader(reader: Node, width: int, root: Node) -> tuple[set[int], Condition | None]:
-    match reader:
-        case bound.Filter():
-            columns = set(columns_used(reader.condition))
-            for above in _readers(root, reader):
-                columns |= _of_reader(above, width, root)[0]
-            return columns, implied(reader.condition)
-        case bound.Project():
-            return {i for e in reader.exprs for i in columns_used(e)}, None
-        case FirstArrival():
-            return set(), None
-        case WindowEvents():
-            return set(reader.spec.keys), None
-        case _:
-            return set(range(width)), None
 
 
 # ---------------------------------------------------------------------------------------------------- conditions

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from minidsms.archive.declaring import check_fits
-from minidsms.archive.demand import Demand, demand
+from minidsms.archive.demand import Demand, demand, everything
 from minidsms.archive.format import Archive, AsOf, archives_in
 from minidsms.archive.progress import Progress
 from minidsms.archive.recorder import Recorder, is_written_to
@@ -244,7 +244,7 @@ class Replay:
         wanted = self._demand(target)
         # A folder may have begun this replay in an earlier process, with less.
         begun_with_less = target.journal is not None and self._options.push_down
-        if isinstance(target, StreamInput) and (begun_with_less or wanted != _everything(target)):
+        if isinstance(target, StreamInput) and (begun_with_less or wanted != everything(target.schema)):
             self._lacking.add(target)
         return ReplaySource(archive, target.schema, span, wanted, self._tables, by)
 
@@ -264,10 +264,10 @@ class Replay:
         """What is read of an archive: for a relation, and where rows are archived again, everything."""
         archived = target.recorder is not None and not target.recorder.is_suspended
         if not self._options.push_down or isinstance(target, RelationInput) or archived:
-            return _everything(target)
+            return everything(target.schema)
         name = target.definition.name
         queries = self._db.queries
-        return demand([queries[q].logical for q in self._db.readers_of(name)], name, len(target.schema))
+        return demand([queries[q].logical for q in self._db.readers_of(name)], name)
 
     def _follow(self, ends: list[int]) -> None:
         """Read what the archives' writers add, until told to stop."""
@@ -313,10 +313,6 @@ class Replay:
         if closed >= LAST_INSTANT:
             closed = FIRST_INSTANT + 1 if target.greatest_ts is None else target.greatest_ts
         return closed if self._options.to is None else min(closed, self._options.to)
-
-
-def _everything(target: StreamInput | RelationInput) -> Demand:
-    return Demand(frozenset(range(len(target.schema))), None)
 
 
 def _check_replayed_once(target: StreamInput | RelationInput) -> None:

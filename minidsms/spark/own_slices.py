@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from minidsms.archive.conditions import needed_by
-from minidsms.archive.demand import Demand, demand
+from minidsms.archive.demand import Demand, demand, everything
 from minidsms.archive.files import read
 from minidsms.archive.format import Archive
 from minidsms.archive.lost_files import found_again
@@ -194,10 +194,10 @@ def _entry(db: Connection, query: Query, past: Past, input_: tuple[str, bool, Sc
     target = db.stream_input(name)
     schema = target.schema
     if not is_stream:
-        everything = Demand(frozenset(range(len(schema))), None)
-        return ReplaySource(past.archive, schema, Span(None, part.end, 0, 2**62), everything, local_tables), target
+        span = Span(None, part.end, 0, 2**62)
+        return ReplaySource(past.archive, schema, span, everything(schema), local_tables), target
     from_ = part.begin - part.lookback
-    needed = demand([query.logical], name, len(schema))
+    needed = demand([query.logical], name)
     return SliceSource(past, schema, Span(from_, part.end, 0, 2**62), needed), target
 
 

@@ -144,7 +144,7 @@ def test_whoever_looks_at_plans_knows_every_node() -> None:
     for root in every_plan():
         horizon(root)
         partitioning(root)
-        demand([root], "Sa", 4)
+        demand([root], "Sa")
         inputs_of(root)
         is_immediate(root)
 

@@ -13,13 +13,18 @@ from minidsms.plan.logical import nodes
 
 def prune_columns(root: Node) -> Node:
     """Drop the columns that are never read."""
-    order = nodes(root)
-    needs: dict[int, set[int]] = {id(root): every_column(root)}
-    for node in reversed(order):
-        mine = needs.setdefault(id(node), set())
-        for child, wanted in zip(node.inputs, node.needs(mine), strict=True):
-            needs.setdefault(id(child), set()).update(wanted)
+    read = columns_read(root)
     done: dict[int, Narrowed] = {}
-    for node in order:
-        done[id(node)] = node.narrowed(needs[id(node)], [done[id(child)] for child in node.inputs])
+    for node in nodes(root):
+        done[id(node)] = node.narrowed(read[id(node)], [done[id(child)] for child in node.inputs])
     return done[id(root)].node
+
+
+def columns_read(root: Node) -> dict[int, set[int]]:
+    """The columns of each node that its readers need, by the node's id; of the root all."""
+    read: dict[int, set[int]] = {id(root): every_column(root)}
+    for node in reversed(nodes(root)):
+        mine = read.setdefault(id(node), set())
+        for child, wanted in zip(node.inputs, node.needs(mine), strict=True):
+            read.setdefault(id(child), set()).update(wanted)
+    return read
