@@ -18,7 +18,7 @@ from minidsms.cql import bound
 from minidsms.cql.bound import Node, StreamKind
 from minidsms.cql.node import Memory
 from minidsms.cql.window_spec import WindowKind, WindowSpec
-from minidsms.plan.logical import FirstArrival, MultiJoin, NewRows, ReducedJoin, Stop, WindowEvents, nodes
+from minidsms.plan.logical import FirstArrival, MultiJoin, ReducedJoin, Stop, nodes
 
 Keeps = Callable[[Node], bool | None]
 """Whether a node's state is kept: None where it is not, else whether the rows it gives are known."""
@@ -82,8 +82,6 @@ class _Walk:
                 is_kept = bool(sources) and self._keeps(node) is not None
                 if is_kept or not all([self._add_rows(source, 1) for source in sources]):
                     self._keep(node)
-            case WindowEvents() | NewRows():
-                self._keep(node)
             case bound.RelationToStream(op=StreamKind.RSTREAM):
                 if not self._knows([node.input]):
                     self._keep(node)
@@ -92,6 +90,8 @@ class _Walk:
                     self._need_all("its rows are all that came")
             case _ if node.memory is Memory.ALL:
                 self._need_all(node.text())
+            case _ if node.memory is Memory.OWN:
+                self._keep(node)
             case _ if knows_inputs:
                 pass
             case _ if node.memory is Memory.NOTHING:

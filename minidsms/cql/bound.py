@@ -218,6 +218,9 @@ class Window(Node):
         is_kept = [self.spec.kind is not WindowKind.PARTITION or i in self.spec.keys for i in range(len(self.schema))]
         return [origin if kept else None for origin, kept in zip(below[0], is_kept)]
 
+    def is_momentary(self, lasting: Sequence[bool]) -> bool:
+        return self.spec.is_now
+
     @property
     def mixes(self) -> str | None:
         return self.spec.mixes
@@ -229,6 +232,11 @@ class Window(Node):
     @property
     def is_by_arrival(self) -> bool:
         return self.spec.kind is WindowKind.ROWS or self.spec.is_by_key
+
+
+def is_now_window(node: Node) -> TypeGuard[Window]:
+    """Whether it holds the elements of the instant alone (W2)."""
+    return isinstance(node, Window) and node.spec.is_now
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,6 +343,9 @@ class Unnest(Node):
     def pushed(self, condition: Expr) -> Sequence[Expr]:
         return () if len(self.schema) - 1 in columns_used(condition) else (condition,)
 
+    def is_momentary(self, lasting: Sequence[bool]) -> bool:
+        return not lasting[0]
+
     def grows_with(self) -> Sequence[Node]:
         return self.inputs
 
@@ -377,6 +388,9 @@ class ByRow(Node):
     def refers_to_store(self) -> bool:
         below = beneath(self, lambda project: project.only_chooses)
         return not isinstance(below, Project) and below.refers_to_store
+
+    def is_momentary(self, lasting: Sequence[bool]) -> bool:
+        return not lasting[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -558,6 +572,11 @@ class Join(Node):
         condition = None if self.condition is None else renumbered(self.condition, place.__getitem__)
         node = Join(left.node.schema + right.node.schema, self.join, left.node, right.node, condition)
         return Carried(node, place, left.extra or [i + new_width for i in right.extra])
+
+    def is_momentary(self, lasting: Sequence[bool]) -> bool:
+        if self.join is JoinKind.LEFT:
+            return not lasting[0]
+        return self.join is JoinKind.INNER and not all(lasting)
 
     def origins(self, below: Sequence[Origins]) -> Origins:
         """Of an inner one; outer ones have become others where this is asked."""
@@ -842,6 +861,9 @@ class SetOperation(Node):
     def grows_with(self) -> Sequence[Node] | None:
         return None if self.op is SetKind.EXCEPT else self.inputs
 
+    def is_momentary(self, lasting: Sequence[bool]) -> bool:
+        return self.is_union_all and not any(lasting)
+
     def carrying(self, inputs: Sequence[Carried]) -> Carried | None:
         left, right = inputs
         is_alike = left.place == right.place and list(left.extra) == list(right.extra)
@@ -897,6 +919,11 @@ class RelationToStream(Node):
     def mixes(self) -> str | None:
         is_mixing = self.op is StreamKind.RSTREAM and not self.ticks
         return "RSTREAM speaks when anything changes, whatever its key" if is_mixing else None
+
+
+def is_stream_of(node: Node, op: StreamKind) -> TypeGuard[RelationToStream]:
+    """Whether it is this relation-to-stream operator."""
+    return isinstance(node, RelationToStream) and node.op is op
 
 
 # --------------------------------------------------------------------------------------------------------- building
@@ -1008,6 +1035,11 @@ def changing(node: Node) -> tuple[Node, ...]:
     visit(node)
     all_ = tuple(found.values())
     return tuple(n for n in all_ if not isinstance(n, Constant)) or all_
+
+
+def names_read(root: Node) -> list[str]:
+    """The streams and relations that a node reads, as they are declared; without those of subqueries."""
+    return [n.name for n in (*root.all_below, root) if isinstance(n, BaseStream | BaseRelation)]
 
 
 def with_subqueries(root: Node) -> Iterator[Node]:

@@ -43,11 +43,13 @@ def _note_what_is_abstract(kind: Any) -> None:
 class Memory(enum.Enum):
     """Of what a node's changes behind an instant depend on, beside the changes of its inputs then.
 
-    ROWS: the rows that its inputs give at the instant.  ALL: all that has come.
+    ROWS: the rows that its inputs give at the instant.  OWN: what it has counted or kept of these by itself.  ALL: all
+    that has come.
     """
 
     NOTHING = enum.auto()
     ROWS = enum.auto()
+    OWN = enum.auto()
     ALL = enum.auto()
 
 
@@ -175,6 +177,10 @@ class Node:
     def origins(self, below: Sequence[Origins]) -> Origins:
         """The origins of its columns (`cql.origins`), from those of its inputs' columns."""
         return [None] * len(self.schema)
+
+    def is_momentary(self, lasting: Sequence[bool]) -> bool:
+        """No row outlives the instant at which it came. lasting: of each input, whether some row may."""
+        return False
 
     @property
     def mixes(self) -> str | None:

@@ -48,7 +48,7 @@ class Session:
     streams: dict[str, bound.BaseStream] = field(default_factory=dict)
     relations: dict[str, bound.BaseRelation] = field(default_factory=dict)
     views: dict[str, Piece] = field(default_factory=dict)
-    derived: dict[int, bound.RelationToStream] = field(default_factory=dict)
+    derived: dict[int, bound.Node] = field(default_factory=dict)
     tables: dict[syntax.Query, Piece] = field(default_factory=dict)
     common: dict[str, Piece] = field(default_factory=dict)
     expanded: dict[int, syntax.Query | syntax.Expr] = field(default_factory=dict)

@@ -26,7 +26,7 @@ from minidsms.cql.scalar import columns_used
 from minidsms.elements import Schema
 from minidsms.plan.logical import Constants, FirstArrival, Netted, Openings, OwnRows, Stop, nodes, union_all
 from minidsms.plan.planner import LogicalPlan
-from minidsms.plan.reading import is_immediate
+from minidsms.plan.reading import inputs_of, is_immediate
 from minidsms.plan.screening import box_of
 from minidsms.plan.tails import filter_and_columns
 from minidsms.screens.box import Box
@@ -173,7 +173,7 @@ def _family_plan(root: Stop, target: bound.Filter, family: int, number: int) -> 
 
 
 def _streams(root: Stop) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(n.name.lower() for n in nodes(root) if isinstance(n, bound.BaseStream)))
+    return tuple(inputs_of(root)[0])
 
 
 def keeps_apart(root: Node) -> bool:

@@ -53,6 +53,7 @@ class WindowEvents(Node):
     input: Node
     spec: WindowSpec
     kind = "stream"
+    memory = Memory.OWN
 
     def text(self) -> str:
         return f"Instants of [{self.spec.text(self.input.schema)}]"
@@ -132,6 +133,9 @@ class SemiJoin(Node):
     def pushed(self, condition: Expr) -> Sequence[Expr | None]:
         return condition, None
 
+    def is_momentary(self, lasting: Sequence[bool]) -> bool:
+        return not lasting[0]
+
     def origins(self, below: Sequence[Origins]) -> Origins:
         found = list(super().origins(below))
         for i, j in equal_places(self.pairs):
@@ -174,7 +178,7 @@ class ProbedStream(Node):
         probe = self.probes[number]
         names = [self.schema[key].name for key in probe.keys]
         keys = "" if not names else f"{names[0]} " if len(names) == 1 else f"({', '.join(names)}) "
-        read = [n.name for n in nodes(probe.right) if isinstance(n, bound.BaseStream | bound.BaseRelation)]
+        read = bound.names_read(probe.right)
         asked = f"{keys}{'NOT ' if probe.anti else ''}{'IN' if keys else 'EXISTS'} (.. {', '.join(read)} ..)"
         return asked if probe.of_nulls is None else f"({self.schema[probe.of_nulls].name} IS NOT NULL OR {asked})"
 
@@ -241,6 +245,9 @@ class MultiJoin(Node):
             shown=None if self.shown is None else (*self.shown, *range(width, width + len(more))),
         )
         return Carried.beside(node, width)
+
+    def is_momentary(self, lasting: Sequence[bool]) -> bool:
+        return self.specs is None and not (lasting[0] if self.outer else all(lasting))
 
 
 @dataclass(frozen=True, eq=False)
@@ -336,7 +343,7 @@ class NewRows(Node):
     kind = "stream"
     is_fifo = is_append_only = True
     lookback = 1
-    memory = Memory.ROWS
+    memory = Memory.OWN
     needs = whole_rows
 
     def text(self) -> str:
@@ -490,6 +497,15 @@ def transform(root: Node, change: Callable[[Node], Node]) -> Node:
 def nodes(root: Node) -> tuple[Node, ...]:
     """Every node once, inputs before their readers."""
     return (*root.all_below, root)
+
+
+def momentary(root: Node) -> set[int]:
+    """The nodes no row of which outlives the instant at which it came, by id."""
+    found: set[int] = set()
+    for node in nodes(root):
+        if node.is_momentary([id(child) not in found for child in node.inputs]):
+            found.add(id(node))
+    return found
 
 
 def reader_counts(root: Node) -> dict[int, int]:

@@ -44,7 +44,7 @@ def look_up_stars(plan: LogicalPlan, catalog: Catalog, settings: SettingValues) 
         star: Node | None = None
         if isinstance(node, Entering):
             star = entering(node.input, node.schema)
-        elif isinstance(node, bound.RelationToStream) and node.op is StreamKind.ISTREAM and not node.ordered:
+        elif bound.is_stream_of(node, StreamKind.ISTREAM) and not node.ordered:
             stream = entering(node.input, node.input.schema)
             star = None if stream is None else NewRows(node.schema, stream)
         done[id(node)] = star or node.over([done[id(child)] for child in node.inputs])
@@ -83,7 +83,7 @@ def _stream(node: Node) -> Node | None:
     if isinstance(node, bound.ByRow):
         below = _stream(node.input)
         return None if below is None else node.over([below])
-    return node.input if isinstance(node, bound.Window) and node.spec.is_now else None
+    return node.input if bound.is_now_window(node) else None
 
 
 def _order(join: MultiJoin, begins: int, catalog: Catalog) -> list[int] | None:

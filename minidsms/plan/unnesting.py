@@ -33,7 +33,6 @@ from minidsms.plan.logical import (
     conjunction,
     conjuncts,
     filtered,
-    nodes,
     projected,
     replace_children,
     rewrite,
@@ -555,8 +554,7 @@ def _words(query: Node) -> str:
             exprs = [substitute(e, [*below.keys, *calls]) for e in exprs]
             groups = f" GROUP BY {', '.join(map(print_expression, below.keys))}" if below.keys else ""
         shown = [print_expression(e) for e in exprs]
-    read = [n.name for n in nodes(query) if isinstance(n, bound.BaseStream | bound.BaseRelation)]
-    return f"SELECT {', '.join(shown)} FROM {', '.join(read) or '(VALUES ..)'}{groups}"
+    return f"SELECT {', '.join(shown)} FROM {', '.join(bound.names_read(query)) or '(VALUES ..)'}{groups}"
 
 
 def _swap(e: Expr) -> Expr:

@@ -63,12 +63,10 @@ def partitioning(root: Stop) -> BySlices | ByKey | Whole:
 
 def by_key(root: Stop) -> ByKey | str:
     """How the plan can be cut by a key, or why it cannot."""
-    inputs: set[str] = set()
+    inputs = {name.lower() for name in bound.names_read(root)}
     obstacle = "no column of the answer is compared wherever rows of the inputs meet"
     origins: dict[int, Origins] = {}
     for node in nodes(root):
-        if isinstance(node, bound.BaseStream | bound.BaseRelation):
-            inputs.add(node.name.lower())
         obstacle = node.mixes or obstacle
         origins[id(node)] = node.origins([origins[id(child)] for child in node.inputs])
     for origin in origins[id(root)]:

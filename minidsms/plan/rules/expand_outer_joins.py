@@ -35,7 +35,7 @@ from minidsms.plan.matching import matched_rows
 
 def expand_outer_joins(root: Node, every: bool = False) -> Node:
     """Expand every LEFT, RIGHT and FULL join of the plan that no operator runs. every: and those that one does."""
-    parted = {id(node.input) for node in nodes(root) if isinstance(node, bound.Filter) and _asks_for_padded(node)}
+    parted = {id(unfiltered(node)[0]) for node in nodes(root) if _asks_for_padded(node)}
     done: dict[int, Node] = {}
     for node in nodes(root):
         new = node.over([done[id(child)] for child in node.inputs])
@@ -45,7 +45,8 @@ def expand_outer_joins(root: Node, every: bool = False) -> Node:
     return done[id(root)]
 
 
-def _asks_for_padded(node: bound.Filter) -> bool:
+def _asks_for_padded(node: Node) -> bool:
+    """It is a filter of an outer join by padded columns."""
     below, parts = unfiltered(node)
     if not isinstance(below, bound.Join) or below.join not in (JoinKind.LEFT, JoinKind.RIGHT):
         return False

@@ -199,7 +199,7 @@ def shown_by_istream(root: Node) -> dict[int, tuple[int, ...]]:
     readers = reader_counts(root)
     result: dict[int, tuple[int, ...]] = {}
     for stream in nodes(root):
-        if not isinstance(stream, bound.RelationToStream) or stream.op is not StreamKind.ISTREAM:
+        if not bound.is_stream_of(stream, StreamKind.ISTREAM):
             continue
         node, shown = stream.input, set(range(len(stream.input.schema)))
         while isinstance(node, bound.ByRow) and readers[id(node)] == 1:
@@ -217,10 +217,10 @@ def _passed_by_rstream(root: Node) -> set[int]:
     """
     found = set()
     for stream in nodes(root):
-        if isinstance(stream, bound.RelationToStream) and stream.op is StreamKind.RSTREAM and not stream.ordered:
+        if bound.is_stream_of(stream, StreamKind.RSTREAM) and not stream.ordered:
             join = bound.beneath(stream.input)
             windows = [] if not isinstance(join, MultiJoin) else join.windows[:1] if join.outer else join.windows
-            if any(isinstance(w := bound.beneath(window), bound.Window) and w.spec.is_now for window in windows):
+            if any(bound.is_now_window(bound.beneath(window)) for window in windows):
                 found.add(id(join))
     return found
 

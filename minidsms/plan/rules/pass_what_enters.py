@@ -28,10 +28,10 @@ from minidsms.plan.logical import (
     LookupJoin,
     MultiJoin,
     NewRows,
-    SemiJoin,
     column_refs,
     conjuncts,
     filtered,
+    momentary,
     nodes,
     projected,
     putting_out,
@@ -41,7 +41,7 @@ from minidsms.plan.logical import (
 
 def pass_what_enters(root: Node) -> Node:
     """Replace each such relation-to-stream operator."""
-    streams = _Streams(reader_counts(root))
+    streams = _Streams(reader_counts(root), momentary(root))
     for node in nodes(root):
         streams.visit(node)
     return streams.done[id(root)]
@@ -50,20 +50,17 @@ def pass_what_enters(root: Node) -> Node:
 class _Streams:
     """done: what nodes have become, by id."""
 
-    def __init__(self, readers: Mapping[int, int]) -> None:
+    def __init__(self, readers: Mapping[int, int], momentary: set[int]) -> None:
         self.done: dict[int, Node] = {}
         self._readers = readers
-        self._momentary: set[int] = set()
+        self._momentary = momentary
         self._netting: set[int] = set()
         """Of RSTREAM, the nodes that stay what they are."""
 
     def visit(self, node: Node) -> None:
         """Note what becomes of it; inputs first."""
-        lasting = self._lasting(node)
-        if is_momentary(node, lasting):
-            self._momentary.add(id(node))
-        is_rstream = isinstance(node, bound.RelationToStream) and node.op is StreamKind.RSTREAM and not node.ordered
-        if is_rstream and not lasting[0]:
+        is_rstream = bound.is_stream_of(node, StreamKind.RSTREAM) and not node.ordered
+        if is_rstream and id(node.inputs[0]) in self._momentary:
             new = self._stream(node.inputs[0])
             if new.schema != node.schema:
                 is_named = isinstance(new, Entering | LookupJoin | bound.Project)
@@ -74,13 +71,9 @@ class _Streams:
             self._netting.update([id(node)] if is_rstream else [])
         if isinstance(new, NewRows) and id(node.inputs[0]) in self._netting:
             # What lasts an instant where rules began has become a join that lets rows go by itself.
-            assert isinstance(new.input, bound.RelationToStream)
+            assert bound.is_stream_of(new.input, StreamKind.RSTREAM)
             new = dataclasses.replace(new.input, op=StreamKind.ISTREAM)
         self.done[id(node)] = new
-
-    def _lasting(self, node: Node) -> list[bool]:
-        """Of each input, whether some row may outlive the instant at which it came."""
-        return [id(child) not in self._momentary for child in node.inputs]
 
     def _stream(self, node: Node) -> Node:
         """What enters a relation whose rows last an instant."""
@@ -104,11 +97,11 @@ class _Streams:
 
     def _looked_up(self, join: bound.Join | MultiJoin) -> Node | None:
         """The join where one of two inputs is momentary, and looks up the rows of the other."""
-        lasting = self._lasting(join)
-        matching = _matching(join) if sorted(lasting) == [False, True] else None
+        is_momentary = [id(child) in self._momentary for child in join.inputs]
+        matching = _matching(join) if sorted(is_momentary) == [False, True] else None
         if matching is None:
             return None
-        which = lasting.index(False)
+        which = is_momentary.index(True)
         relation = self.done[id(join.inputs[1 - which])]
         if matching.is_banded and (matching.pairs or not has_one_row(relation)):
             return None
@@ -163,20 +156,3 @@ def _with_columns(node: Node, exprs: Sequence[Expr]) -> tuple[Node, list[int]]:
     places = iter(range(len(refs), len(refs) + len(further)))
     at = [e.index if isinstance(e, bound.ColumnRef) else next(places) for e in exprs]
     return projected(node, [*refs, *further], [*node.schema.names, *names]), at
-
-
-def is_momentary(node: Node, lasting: Sequence[bool]) -> bool:
-    """No row outlives the instant at which it came. lasting: of each input, whether some row may."""
-    match node:
-        case bound.Window():
-            return node.spec.is_now
-        case bound.ByRow() | bound.Unnest() | SemiJoin() | bound.Join(join=JoinKind.LEFT):
-            return not lasting[0]
-        case MultiJoin(outer=True, specs=None):
-            return not lasting[0]
-        case bound.Join(join=JoinKind.INNER) | MultiJoin(outer=False, specs=None):
-            return not all(lasting)
-        case bound.SetOperation(is_union_all=True):
-            return not any(lasting)
-        case _:
-            return False

@@ -26,7 +26,7 @@ def pipeline_semi_joins(root: Node) -> Node:
 
 
 def _pipeline(node: Node) -> Node:
-    if not (isinstance(node, bound.RelationToStream) and node.op is StreamKind.RSTREAM and not node.ordered):
+    if not bound.is_stream_of(node, StreamKind.RSTREAM) or node.ordered:
         return node
     projections: list[bound.Project] = []
     below = node.input
@@ -52,7 +52,7 @@ def _pipeline(node: Node) -> Node:
             return node
         probes[:0] = [probe for probe in asked if probe is not None]
         below = left
-    if not probes or not (isinstance(below, bound.Window) and below.spec.is_now):
+    if not probes or not bound.is_now_window(below):
         return node
     stream, parts = unfiltered(below.input)
     if any(map(can_fail, parts)):

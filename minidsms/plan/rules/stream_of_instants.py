@@ -14,8 +14,7 @@ import dataclasses
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Node, StreamKind
-from minidsms.plan.logical import NewRows, nodes
-from minidsms.plan.rules.pass_what_enters import is_momentary
+from minidsms.plan.logical import NewRows, momentary, nodes
 
 _MOST_JOINS = 1
 """Inner joins below an ISTREAM that is replaced."""
@@ -23,19 +22,19 @@ _MOST_JOINS = 1
 
 def stream_of_instants(root: Node) -> Node:
     """Replace each such relation-to-stream operator."""
-    momentary: set[int] = set()
+    of_an_instant = momentary(root)
     joins: dict[int, int] = {}
     done: dict[int, Node] = {}
     for node in nodes(root):
-        lasting = [id(child) not in momentary for child in node.inputs]
-        if is_momentary(node, lasting):
-            momentary.add(id(node))
         joins[id(node)] = int(bound.is_inner_join(node)) + sum(joins[id(child)] for child in node.inputs)
-        new = node.over([done[id(child)] for child in node.inputs])
-        if isinstance(node, bound.RelationToStream) and isinstance(new, bound.RelationToStream):
-            is_istream = node.op is StreamKind.ISTREAM and not node.ordered
-            if is_istream and not lasting[0] and joins[id(node.input)] <= _MOST_JOINS:
-                passing = dataclasses.replace(new, op=StreamKind.RSTREAM, ticks=False, instants=())
-                new = NewRows(node.schema, passing)
-        done[id(node)] = new
+        inputs = [done[id(child)] for child in node.inputs]
+        if (
+            bound.is_stream_of(node, StreamKind.ISTREAM)
+            and not node.ordered
+            and id(node.input) in of_an_instant
+            and joins[id(node)] <= _MOST_JOINS
+        ):
+            done[id(node)] = NewRows(node.schema, dataclasses.replace(node.over(inputs), op=StreamKind.RSTREAM))
+        else:
+            done[id(node)] = node.over(inputs)
     return done[id(root)]
