@@ -14,15 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from minidsms.aggregates import AGGREGATES
-from minidsms.aggregates.aggregate import kept_by_kernel
-from minidsms.aggregates.moments import OF_PAIRS
-from minidsms.aggregates.ordered import share_of
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, JoinKind, Node, SetKind, StreamKind
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.origins import equal_pairs
-from minidsms.cql.scalar_text import print_aggregate
 from minidsms.cql.window_spec import WindowKind
 from minidsms.elements import Batch, Choice, Int64Array, Schema
 from minidsms.engine.network import InputProgress, Network, close_operator
@@ -37,7 +32,6 @@ from minidsms.expressions import (
 from minidsms.expressions.attributes import Attributes
 from minidsms.expressions.filters import Filter, TupleFilter
 from minidsms.expressions.predicate import filters_of
-from minidsms.inputs.values import inner_reader
 from minidsms.operators import arrival, constants
 from minidsms.operators.contents import KnowsContents, PresentContents
 from minidsms.operators.operator import Operator
@@ -48,6 +42,7 @@ from minidsms.operators.resuming import Resuming
 from minidsms.operators.select import Select
 from minidsms.operators.stream_source import StreamSource
 from minidsms.plan.adaptivity import Adaptivity
+from minidsms.plan.aggregate_calls import AggregateCalls
 from minidsms.plan.constants import keeps_apart
 from minidsms.plan.logical import (
     Constants,
@@ -79,7 +74,6 @@ from minidsms.plan.n_way_joins import plan_key
 from minidsms.plan.panes import by_panes
 from minidsms.plan.reading import is_immediate
 from minidsms.plan.reduced_joins import reduced_from, reduced_join
-from minidsms.plan.rules.aggregate_partitions import as_aggregate
 from minidsms.plan.rules.pass_what_enters import has_one_row
 from minidsms.plan.screening import box_of
 from minidsms.plan.sharing import RunningOperators, lineage_key, name_lineage, operators_behind
@@ -88,12 +82,9 @@ from minidsms.screens.screening import Screening
 from minidsms.screens.tail import Tail
 from minidsms.synopses.relation_store import RelationStore
 from minidsms.synopses.stream_store import StreamStore
-from minidsms.values.coded import has_shape
 
 if TYPE_CHECKING:
     from minidsms.inputs.relation_input import RelationInput
-    from minidsms.operators.aggregate import AggregateSpec
-    from minidsms.synopses.object_states import ObjectAggregate
 
 
 class _MeetsOthers(Exception):
@@ -108,20 +99,6 @@ class Inputs:
 
     stream: Callable[[str], tuple[StreamStore, InputProgress, Int64Array]]
     relation: Callable[[str], tuple[RelationStore, RelationInput]]
-
-
-_ROWS_OF_SUMS = 10
-"""As many rows take as much as the six sums of pairs."""
-
-
-def _most_rows(call: bound.AggregateCall, is_append_only: bool) -> int | None:
-    """How many rows a state of the table keeps at most; None where it is all."""
-    if call.function in OF_PAIRS:
-        return _ROWS_OF_SUMS
-    if not (is_append_only and AGGREGATES[call.function].keeps_wanted) or call.distinct or call.settings is None:
-        return None
-    most: int = (call.settings.parameters or (1,))[0]
-    return most
 
 
 class PhysicalPlanner:
@@ -148,6 +125,7 @@ class PhysicalPlanner:
         self._inputs = inputs
         self._catalog = catalog
         self._context = context
+        self._calls = AggregateCalls(catalog, context.tick_ns)
         self._queue_size = queue_size
         self._start = start
         self._begin(running or RunningOperators(True))
@@ -443,16 +421,7 @@ class PhysicalPlanner:
 
     def _over(self, node: bound.Over) -> Operator:
         queue, call, schema, texts = self._queue(node.input), node.call, node.schema, self._context.dictionary
-        spec = None
-        if call.is_aggregate and (node.is_append_only or not call.slides):
-            refs = column_refs(node.input.schema)
-            meant = as_aggregate(call, refs[call.arg or 0])
-            only_comes = node.is_append_only and call.frame.start is None
-            if call.values > 1:
-                assert call.arg is not None
-                spec = self._of_several(meant, refs[call.arg], call.arg, only_comes)
-            else:
-                spec = self._call(meant, refs.index, only_comes)
+        spec = self._calls.of_frames(node)
         if node.is_append_only:
             from minidsms.operators.stream_over import StreamOver
 
@@ -710,7 +679,7 @@ class PhysicalPlanner:
                 exprs.append(expr)
             return places[expr]
 
-        specs = [self._call(call, place, node.input.is_append_only) for call in node.aggregates]
+        specs = [self._calls.spec(call, place, node.input.is_append_only) for call in node.aggregates]
         parts, shape = by_panes(node.input, exprs, len(node.keys), specs), node.shape
         if parts is None:
             names = [f"column{i + 1}" for i in range(len(exprs))]
@@ -737,76 +706,6 @@ class PhysicalPlanner:
             )
 
         return self._found_or_made(shape, node.schema, inputs, make)
-
-    def _call(self, call: bound.AggregateCall, place: Callable[[Expr], int], is_append_only: bool) -> AggregateSpec:
-        """How the operator computes a call. place: of an expression among the columns of its input."""
-        from minidsms.operators.aggregate import AggregateSpec
-
-        settings = call.settings
-        state = None if settings is None else AGGREGATES[call.function].state
-        share = None if settings is None else share_of(state, settings)
-        has_objects = call.has_objects and share is None and state is not kept_by_kernel
-        by = call.args[1] if state is kept_by_kernel and len(call.args) > 1 else None
-        value = call.args[0] if call.has_objects and not has_objects else call.arg
-        label = f"{call.function.upper()}({'*' if call.arg is None else print_expression(call.arg)})"
-        return AggregateSpec(
-            function=call.function,
-            arg=None if value is None else place(value),
-            distinct=call.distinct,
-            arg_type=bound.Type.NULL if value is None else value.type,
-            result_type=call.type,
-            label=print_aggregate(call) if call.has_objects else label,
-            objects=self._objects(call, is_append_only) if has_objects else None,
-            args=tuple(place(a) for a in call.args) if has_objects else (),
-            ignores_nulls=call.ignores_nulls,
-            share=share,
-            by=None if by is None else place(by),
-            by_type=None if by is None else by.type,
-            is_descending=settings is not None and any(key.descending for key in settings.keys),
-        )
-
-    def _of_several(
-        self, call: bound.AggregateCall, together: bound.ColumnRef, column: int, is_append_only: bool
-    ) -> AggregateSpec:
-        """How frames of OVER compute a call whose arguments stand together in a column."""
-        from minidsms.aggregates.several import Apart
-        from minidsms.operators.aggregate import AggregateSpec
-
-        apart = self._objects(call, is_append_only)
-        factory = functools.partial(Apart, apart.factory)
-        objects = dataclasses.replace(apart, factory=factory, arg_types=(together.type,), values=1)
-        return AggregateSpec(call.function, column, call.type, together.type, objects=objects, args=(column,))
-
-    def _objects(self, call: bound.AggregateCall, is_append_only: bool) -> ObjectAggregate:
-        """What keeps the states of an aggregate whose states are objects."""
-        from minidsms.synopses.object_states import ROW_BYTES, ObjectAggregate, ShownRows
-
-        types = tuple(a.type for a in call.args)
-        if call.settings is None:
-            user = self._catalog.aggregates[call.function.lower()]
-            factory = user.factory
-            if any(map(has_shape, (*user.arg_types, user.type))):
-                read = inner_reader(user.type, self._context.tick_ns) if has_shape(user.type) else None
-                factory = functools.partial(ShownRows, user.factory, user.arg_types, read)
-            return ObjectAggregate(user.name, factory, user.arg_types, user.type, len(user.arg_types))
-        settings = dataclasses.replace(call.settings, is_append_only=is_append_only)
-        state = AGGREGATES[call.function].state
-        if state is kept_by_kernel:
-            from minidsms.aggregates.several import STATES
-
-            state = STATES[call.function]
-        assert state is not None, "what a kernel keeps has no settings"
-        return ObjectAggregate(
-            call.function,
-            functools.partial(state, settings),
-            types,
-            call.type,
-            settings.values if settings.passes_nulls else 0,
-            call.distinct,
-            settings.by_arrival,
-            ROW_BYTES,
-            _most_rows(call, is_append_only),
-        )
 
     def _set_operation(self, node: bound.SetOperation) -> Operator:
         left, right = self._queue(node.left), self._queue(node.right)
