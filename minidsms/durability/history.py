@@ -21,7 +21,7 @@ from minidsms.cql.binder import bind
 from minidsms.cql.errors import CqlError, Error
 from minidsms.durability.entry import Fields
 from minidsms.durability.segments import Part
-from minidsms.plan.under_settings import plan_under
+from minidsms.plan.planner import plan_under
 from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN
 from minidsms.statements.connectors import placed_at
 from minidsms.synopses.stream_store import StreamStore

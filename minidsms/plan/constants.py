@@ -24,8 +24,17 @@ from minidsms.cql.functions import can_fail
 from minidsms.cql.node import Carried
 from minidsms.cql.scalar import columns_used
 from minidsms.elements import Schema
-from minidsms.plan.logical import Constants, FirstArrival, Netted, Openings, OwnRows, Stop, nodes, union_all
-from minidsms.plan.planner import LogicalPlan
+from minidsms.plan.logical import (
+    Constants,
+    FirstArrival,
+    LogicalPlan,
+    Netted,
+    Openings,
+    OwnRows,
+    Stop,
+    nodes,
+    union_all,
+)
 from minidsms.plan.reading import inputs_of, is_immediate
 from minidsms.plan.screening import box_of
 from minidsms.plan.tails import filter_and_columns

@@ -12,13 +12,13 @@ from minidsms.counted import counted
 from minidsms.cql.bound import Node
 from minidsms.cql.errors import Error
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT
+from minidsms.engine.held_back import held_back
 from minidsms.engine.network import Network
 from minidsms.operators.operator import Operator
 from minidsms.operators.select import Select
 from minidsms.plan.formats import FORMATS
-from minidsms.plan.held_back import held_back
+from minidsms.plan.logical import LogicalPlan
 from minidsms.plan.plan_graph import Readers, plan_graph, screens_of
-from minidsms.plan.planner import LogicalPlan
 
 _NAMES = 5
 """Queries that a line names."""

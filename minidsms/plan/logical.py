@@ -484,6 +484,21 @@ class Stop(Node):
         return below[0]
 
 
+@dataclass(frozen=True)
+class LogicalPlan:
+    """The plan as built, after each rule that changed it (rule name, plan), and at the end.
+
+    notes: what was asked for and could not be, in words.
+    """
+
+    stages: tuple[tuple[str, Stop], ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def root(self) -> Stop:
+        return self.stages[-1][1]
+
+
 def transform(root: Node, change: Callable[[Node], Node]) -> Node:
     """Rebuild a plan bottom-up: `change` sees each node once, over its already changed inputs. Shared nodes stay
     shared.

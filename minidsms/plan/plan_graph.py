@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT
+from minidsms.engine.held_back import held_back
 from minidsms.engine.network import Network
 from minidsms.operators.operator import Operator
 from minidsms.operators.screen import Screen
 from minidsms.operators.select import Select
-from minidsms.plan.held_back import held_back
 from minidsms.synopses.relation_store import RelationStore
 from minidsms.synopses.stream_store import StreamStore
 

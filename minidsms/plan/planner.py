@@ -1,28 +1,15 @@
-"""From a bound query to its logical plan, rule by rule."""
+"""From a bound query to its logical plan, rule by rule; and to the one that runs under a connection's settings."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from minidsms.cql.bound import Node
-from minidsms.plan.logical import Stop, nodes
+from minidsms.cql.catalog import Catalog
+from minidsms.plan.logical import LogicalPlan, Stop, nodes
 from minidsms.plan.rules import RULES
+from minidsms.plan.star_lookups import look_up_stars
+from minidsms.plan.state_reduction import reduce_state
 from minidsms.plan.unnesting import build
-
-
-@dataclass(frozen=True)
-class LogicalPlan:
-    """The plan as built, after each rule that changed it (rule name, plan), and at the end.
-
-    notes: what was asked for and could not be, in words.
-    """
-
-    stages: tuple[tuple[str, Stop], ...]
-    notes: tuple[str, ...] = ()
-
-    @property
-    def root(self) -> Stop:
-        return self.stages[-1][1]
+from minidsms.settings import Settings
 
 
 def plan(node: Node, text: str) -> LogicalPlan:
@@ -37,3 +24,12 @@ def plan(node: Node, text: str) -> LogicalPlan:
         root = changed
     assert all(isinstance(stage, Stop) for _, stage in stages)
     return LogicalPlan(tuple(stages))  # type: ignore[arg-type]
+
+
+def plan_under(
+    node: Node, text: str, catalog: Catalog, settings: Settings, memory_is_short: bool = False
+) -> LogicalPlan:
+    """As `plan`, then what asks for keys, settings and the memory there is: joins are looked up and reduced as far as
+    the settings let them.
+    """
+    return reduce_state(look_up_stars(plan(node, text), catalog, settings), catalog, settings, memory_is_short)

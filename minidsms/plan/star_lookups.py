@@ -16,8 +16,17 @@ from minidsms.cql import bound
 from minidsms.cql.bound import Node, StreamKind
 from minidsms.cql.catalog import Catalog
 from minidsms.elements import Schema
-from minidsms.plan.logical import Entering, Equality, LookupJoin, MultiJoin, NewRows, Stop, nodes, reader_counts
-from minidsms.plan.planner import LogicalPlan
+from minidsms.plan.logical import (
+    Entering,
+    Equality,
+    LogicalPlan,
+    LookupJoin,
+    MultiJoin,
+    NewRows,
+    Stop,
+    nodes,
+    reader_counts,
+)
 from minidsms.settings import SettingValues
 
 

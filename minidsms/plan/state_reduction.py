@@ -27,6 +27,7 @@ from minidsms.joins.directed_graph import Edge, orientation, tree_of
 from minidsms.plan.active_partitions import keep_active_partitions
 from minidsms.plan.logical import (
     Entering,
+    LogicalPlan,
     MultiJoin,
     ReducedJoin,
     Stop,
@@ -37,7 +38,6 @@ from minidsms.plan.logical import (
     substitute,
     unfiltered,
 )
-from minidsms.plan.planner import LogicalPlan
 from minidsms.plan.rules.merge_joins import merged, name_of, shown_by_istream, stream_below
 from minidsms.settings import Settings
 

@@ -23,9 +23,9 @@ from minidsms.operators.operator import Operator
 from minidsms.operators.stream_source import StreamSource
 from minidsms.plan.constants import FamilyPlan, FamilyShape
 from minidsms.plan.explain import Plan, instant_text
-from minidsms.plan.logical import Stop
+from minidsms.plan.logical import LogicalPlan, Stop
 from minidsms.plan.physical import Inputs, PhysicalPlanner
-from minidsms.plan.planner import LogicalPlan, plan
+from minidsms.plan.planner import plan
 from minidsms.plan.screening import box_of
 from minidsms.plan.sharing import RunningOperators, operators_behind
 from minidsms.plan.tails import filter_and_columns

@@ -30,8 +30,8 @@ from minidsms.limits.allowance import TOO_MANY_ANSWERS
 from minidsms.operators.operator import Failure
 from minidsms.operators.screen import SCREEN_COLUMNS
 from minidsms.plan.explain import Plan, start_text
+from minidsms.plan.planner import plan_under
 from minidsms.plan.sharing import RunningOperators
-from minidsms.plan.under_settings import plan_under
 from minidsms.process.interrupts import let_through
 from minidsms.query import Query
 from minidsms.settings import SETTINGS

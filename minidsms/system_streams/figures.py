@@ -12,12 +12,12 @@ from numbers import Real
 from typing import Any
 
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT
+from minidsms.engine.held_back import held_back
 from minidsms.engine.running_query import RunningQuery
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.operators.operator import Operator
 from minidsms.operators.screen import Screen
-from minidsms.plan.held_back import held_back
 from minidsms.scheduler import Scheduler
 from minidsms.streamon.loop import Loop, adaptations_of
 from minidsms.streamon.stream_monitor import StreaMon
