@@ -503,7 +503,7 @@ class Connection(Archiving, ReadsSources):
                 for relation in self._relations.values():
                     closing.callback(relation.release)
                 closing.callback(self._callbacks.forget)
-                closing.callback(self.behind.close)
+                closing.callback(self.background.close)
                 closing.callback(self.close_archives)
                 for close in self.reading.closers:
                     closing.callback(close)

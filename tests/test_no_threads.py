@@ -13,7 +13,7 @@ import pytest
 import minidsms
 from minidsms.cql.errors import Error
 from minidsms.machine_code import ahead
-from minidsms.process.behind import FEWEST_ROWS, Behind
+from minidsms.process.background import FEWEST_ROWS, Background
 from minidsms.shell.feed import open_feed
 from minidsms.sources.read_ahead import ReadAhead
 
@@ -97,12 +97,12 @@ def test_a_push_beyond_the_room_of_the_archiver_does_not_wait_for_nobody(
 
 
 def test_work_behind_the_engine_is_done_by_the_caller(spent: Callable[[], None]) -> None:
-    behind, done = Behind(), list[int]()
+    background, done = Background(), list[int]()
     spent()
     for i in range(5):
-        answered(lambda i=i: behind.do(lambda: done.append(i), 2 * FEWEST_ROWS))  # type: ignore[misc]
-    answered(behind.settle)
-    answered(behind.finish)
+        answered(lambda i=i: background.do(lambda: done.append(i), 2 * FEWEST_ROWS))  # type: ignore[misc]
+    answered(background.settle)
+    answered(background.finish)
     assert done == [*range(5)]
 
 

@@ -10,7 +10,7 @@ import pytest
 from minidsms.answers import present_rows
 from minidsms.answers.present_rows import PresentRows
 from minidsms.elements import Batch, Column, Schema, Type
-from minidsms.process.behind import Behind
+from minidsms.process.background import Background
 from minidsms.synopses import row_counts
 
 SCHEMAS = {
@@ -52,7 +52,7 @@ def test_rows_are_there_as_often_as_they_came_and_did_not_leave(
     monkeypatch.setattr(present_rows, "_MOST_WAITING", 500)
     rng = np.random.default_rng(size)
     schema = schema_of(types)
-    present = PresentRows(schema, Behind())
+    present = PresentRows(schema, Background())
     held: list[int] = []
     for step in range(40):
         is_growing = step % 20 < 10
@@ -73,7 +73,7 @@ def test_rows_are_there_as_often_as_they_came_and_did_not_leave(
 
 def test_what_is_held_follows_the_rows_present_and_not_their_changes() -> None:
     schema = schema_of([Type.INTEGER])
-    present = PresentRows(schema, Behind())
+    present = PresentRows(schema, Background())
     numbers = list(range(100_000))
     present.add(batch(numbers, [1] * len(numbers), schema, False))
     assert len(present.rows()) == 100_000 and present.nbytes > 3_000_000

@@ -31,8 +31,7 @@ from minidsms.archive.recorder import Chunk, Recorder, Waiting
 from minidsms.archive.writer import Writer
 from minidsms.cql.errors import Error
 from minidsms.elements import MIN_INSTANT
-from minidsms.process.behind import end_at_exit
-from minidsms.process.threads import begun
+from minidsms.process.threads import begun, end_at_exit
 
 LIMIT_BYTES = 256 << 20
 FILE_BYTES = 64 << 20

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from minidsms.cql.errors import Error
-from minidsms.process.behind import end_at_exit
-from minidsms.process.threads import begun
+from minidsms.process.threads import begun, end_at_exit
 
 BLOCK_BYTES = 8 << 20
 """Memory is asked for in large pieces, which the system maps by large pages where it can."""

@@ -23,8 +23,7 @@ from minidsms.durability.folder import CHECKPOINT, FIRST_LOG, tidy
 from minidsms.durability.log import Log
 from minidsms.durability.moment import Moment
 from minidsms.durability.segments import Found, entries
-from minidsms.process.behind import end_at_exit
-from minidsms.process.threads import begun
+from minidsms.process.threads import begun, end_at_exit
 
 if TYPE_CHECKING:
     from minidsms.durability.connection import DurableConnection

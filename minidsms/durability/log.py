@@ -17,9 +17,8 @@ from minidsms.archive.atomic import sync_folder
 from minidsms.cql.errors import Error, saying
 from minidsms.durability.lock import FolderLock
 from minidsms.durability.segments import HEADER, Part, entries, frame, header, is_current, name_of_segment, segments
-from minidsms.process.behind import end_at_exit
 from minidsms.process.interrupts import held
-from minidsms.process.threads import begun
+from minidsms.process.threads import begun, end_at_exit
 
 SEGMENT_BYTES = 64 << 20
 """A segment that is longer takes no more entries."""

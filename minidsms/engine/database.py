@@ -36,7 +36,7 @@ from minidsms.past.past import Past
 from minidsms.plan.constants import Families
 from minidsms.plan.dividing import take_back_all
 from minidsms.plan.templates import Templates
-from minidsms.process.behind import Behind
+from minidsms.process.background import Background
 from minidsms.process.interrupts import EngineLock, breakable
 from minidsms.process.safety import Safety
 from minidsms.scheduler import Scheduler, scheduler_named
@@ -83,7 +83,7 @@ class Database:
         self.settings = Settings(**options)
         self.safety = Safety(self.settings["safe"] == "on", self.settings["allowed_paths"])
         self.memory = MemoryAccount(self)
-        self.behind = Behind()
+        self.background = Background()
         self.tick_ns = UNIT_NS[self.settings["time_unit"]]
         self.began_s = time.monotonic()
         self.lock = EngineLock()

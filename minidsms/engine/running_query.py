@@ -67,7 +67,7 @@ class RunningQuery:
         self.codec = codec
         self._row_nbytes = 8 + 8 * len(schema) + 1  # of an answer, at most (`Batch.row_nbytes`)
         self._pending = WaitingBatches()
-        self._present = PresentRows(schema, connection.behind)
+        self._present = PresentRows(schema, connection.background)
         self._callbacks: list[Callable[[Change], Any]] = []
         self.untold: deque[Change] = deque()
         self._hand: InHand | None = None

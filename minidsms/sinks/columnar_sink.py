@@ -15,7 +15,7 @@ import pyarrow as pa
 from minidsms.answers.results import ResultCodec
 from minidsms.cql.errors import Error
 from minidsms.elements import Batch, Schema
-from minidsms.process.behind import Behind
+from minidsms.process.background import Background
 from minidsms.sinks.destination import Destination, cannot_write
 from minidsms.sinks.sink import Asked
 
@@ -37,7 +37,7 @@ class ColumnarSink:
         self._writer: Any = None
         self._waiting: list[Any] = []
         self._waiting_rows = 0
-        self._behind = Behind()
+        self._background = Background()
 
     def open(self, schema: Schema, codec: ResultCodec) -> None:
         """Begin the file."""
@@ -76,7 +76,7 @@ class ColumnarSink:
             whole = len(table) // GROUP_ROWS * GROUP_ROWS
             for start in range(0, whole, GROUP_ROWS):
                 group = table.slice(start, GROUP_ROWS)
-                self._behind.do(partial(self._write, group), GROUP_ROWS)
+                self._background.do(partial(self._write, group), GROUP_ROWS)
             self._waiting, self._waiting_rows = [table.slice(whole)], len(table) - whole
 
     def _write(self, table: Any) -> None:
@@ -91,7 +91,7 @@ class ColumnarSink:
         if destination is None:
             return
         try:
-            self._behind.finish()
+            self._background.finish()
             if self._waiting_rows:
                 self._write(pa.concat_tables(self._waiting))
             self._writer.close()
@@ -110,7 +110,7 @@ class ColumnarSink:
         destination, self._destination = self._destination, None
         self._waiting, self._waiting_rows = [], 0
         if destination is not None:
-            self._behind.close()
+            self._background.close()
             with contextlib.suppress(OSError, ValueError, pa.ArrowException):
                 if self._writer is not None:
                     self._writer.close()  # else it does so when nothing is there to be written to

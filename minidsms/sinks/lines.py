@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from minidsms.answers.results import ResultCodec
 from minidsms.elements import Batch, Schema
-from minidsms.process.behind import Behind
+from minidsms.process.background import Background
 from minidsms.sinks.destination import Destination
 from minidsms.sinks.instant_texts import far_as_texts, offset_text
 from minidsms.sinks.sink import Asked
@@ -91,7 +91,7 @@ class LineSink:
         self.makes_output = output
         self._output: Output | None = None
         self._format: LineFormat | None = None
-        self._behind: Behind | None = None
+        self._background: Background | None = None
 
     def go_on(self, output: Output, rows: int, nbytes: int) -> None:
         """Write to this when it is opened, behind what it holds already."""
@@ -102,8 +102,8 @@ class LineSink:
     @property
     def bytes(self) -> int:
         """Bytes written."""
-        if self._behind is not None:
-            self._behind.settle()
+        if self._background is not None:
+            self._background.settle()
         return self._bytes
 
     def open(self, schema: Schema, codec: ResultCodec) -> None:
@@ -122,7 +122,7 @@ class LineSink:
             self.discard()
             raise
         if isinstance(self._output, Destination) and self._output.is_hidden:
-            self._behind = Behind()
+            self._background = Background()
 
     def write(self, batch: Batch) -> None:
         """Append the elements."""
@@ -130,10 +130,10 @@ class LineSink:
         for start in range(0, len(batch), ROWS_AT_ONCE):
             part = batch.slice(start, min(start + ROWS_AT_ONCE, len(batch)))
             work = partial(self._send_decoded, self._output, self._format, self._format.decode(part))
-            if self._behind is None:
+            if self._background is None:
                 work()
             else:
-                self._behind.do(work, len(part))
+                self._background.do(work, len(part))
             self.rows += len(part)
 
     def _send_decoded(self, output: Output, format: LineFormat, decoded: Any) -> None:
@@ -148,9 +148,9 @@ class LineSink:
         output, self._output = self._output, None
         if output is None:
             return
-        if self._behind is not None:
+        if self._background is not None:
             try:
-                self._behind.finish()
+                self._background.finish()
             except BaseException:
                 output.discard()
                 raise
@@ -160,8 +160,8 @@ class LineSink:
         """Leave no file behind."""
         output, self._output = self._output, None
         if output is not None:
-            if self._behind is not None:
-                self._behind.close()
+            if self._background is not None:
+                self._background.close()
             output.discard()
 
 

@@ -17,8 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 from minidsms.cql.errors import Error
-from minidsms.process.behind import end_at_exit
-from minidsms.process.threads import begun
+from minidsms.process.threads import begun, end_at_exit
 
 _AHEAD = 4
 _WORKERS = 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from minidsms.operators.aggregate import Aggregate
-from minidsms.process.behind import Behind
+from minidsms.process.background import Background
 from tests.operators.harness import (
     Element,
     batch,
@@ -73,7 +73,7 @@ def test_the_present_rows_are_the_balance_of_all_changes() -> None:
     from minidsms.answers.present_rows import PresentRows
 
     items = random_window(some_rows(7, 200), 7, size=30)
-    present = PresentRows(SCHEMA, Behind())
+    present = PresentRows(SCHEMA, Background())
     for start in range(0, 180, 7):
         present.add(batch(items[start : min(start + 7, 180)], SCHEMA))
         if start % 3 == 0:

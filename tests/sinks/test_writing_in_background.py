@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import minidsms
-from minidsms.process.behind import FEWEST_ROWS, Behind
+from minidsms.process.background import FEWEST_ROWS, Background
 from minidsms.sinks.destination import Destination
 from minidsms.sinks.lines import LineSink
 from minidsms.sinks.opening import line_format
@@ -25,47 +25,47 @@ MANY = 2 * FEWEST_ROWS
 def no_thread_is_left() -> Iterator[None]:
     before = set(threading.enumerate())
     yield
-    assert not [thread for thread in set(threading.enumerate()) - before if thread.name == "minidsms-behind"]
+    assert not [thread for thread in set(threading.enumerate()) - before if thread.name == "minidsms-background"]
 
 
 def test_work_is_done_in_order_be_it_little_or_much() -> None:
-    behind, done = Behind(), list[int]()
+    background, done = Background(), list[int]()
 
     def work(i: int) -> None:
         time.sleep(0.001 if i % 5 == 0 else 0)
         done.append(i)
 
     for i in range(60):
-        behind.do(lambda i=i: work(i), MANY if i % 3 else 1)  # type: ignore[misc]
-    behind.finish()
+        background.do(lambda i=i: work(i), MANY if i % 3 else 1)  # type: ignore[misc]
+    background.finish()
     assert done == list(range(60))
 
 
 def test_who_gives_more_than_can_be_done_waits() -> None:
-    behind, gate, begun = Behind(), threading.Event(), list[int]()
+    background, gate, begun = Background(), threading.Event(), list[int]()
     giver = threading.Thread(
-        target=lambda: [behind.do(lambda: (gate.wait(), None)[1], MANY) or begun.append(i) for i in range(20)]
+        target=lambda: [background.do(lambda: (gate.wait(), None)[1], MANY) or begun.append(i) for i in range(20)]
     )
     giver.start()
     time.sleep(0.05)
     assert len(begun) <= 5
     gate.set()
     giver.join()
-    behind.finish()
+    background.finish()
     assert len(begun) == 20
 
 
 def test_an_error_comes_back_once_and_nothing_is_done_after_it() -> None:
-    behind, done = Behind(), list[int]()
+    background, done = Background(), list[int]()
 
     def fail() -> None:
         raise OSError("disk full")
 
-    behind.do(fail, MANY)
-    behind.settle()
+    background.do(fail, MANY)
+    background.settle()
     with pytest.raises(OSError, match="disk full"):
-        behind.do(lambda: done.append(1), MANY)
-    behind.finish()
+        background.do(lambda: done.append(1), MANY)
+    background.finish()
     assert done == []
 
 
@@ -87,8 +87,8 @@ def test_a_full_disk_is_told_at_the_next_push_or_at_the_close_and_leaves_no_file
     db.push("A", {"k": list(range(MANY))}, ts=list(range(MANY)))
     with pytest.raises(OSError, match="disk full"):
         if more:
-            assert sink._behind is not None
-            sink._behind.settle()
+            assert sink._background is not None
+            sink._background.settle()
             db.push("A", {"k": list(range(MANY))}, ts=[MANY] * MANY)
         else:
             q.close_sink()
@@ -121,7 +121,7 @@ def test_a_sink_given_up_ends_its_thread(tmp_path: Path) -> None:
         sink: Any = q.into(str(tmp_path / "out.csv"))
         db.push("A", {"k": list(range(MANY))}, ts=list(range(MANY)))
         q.discard_sink()
-        assert sink._behind._thread is None
+        assert sink._background._thread is None
     assert list(tmp_path.iterdir()) == []
 
 

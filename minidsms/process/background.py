@@ -1,4 +1,4 @@
-"""Work that is not waited for, done by a thread behind the engine.
+"""Work that is not waited for, done by a thread in the background of the engine.
 
 Making text of columns and writing it to a file that appears whole when it is closed; counting the rows of a relation
 that somebody may ask for: it releases the interpreter's lock nearly all of its time, so a second core does it while the
@@ -12,54 +12,19 @@ state.
 
 from __future__ import annotations
 
-import atexit
-import functools
 import threading
-import weakref
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
 
 from minidsms.cql.errors import Error
-from minidsms.process.forking import register
-from minidsms.process.threads import begun
+from minidsms.process.threads import begun, end_at_exit
 
 _MOST_WAITING = 3
 FEWEST_ROWS = 4096
 """Less work than so many rows bring is done at once, where nothing waits: handing it over would cost more."""
 
 
-class Ends(Protocol):
-    """Something with threads."""
-
-    def close(self) -> None:
-        """End them."""
-
-    def abandon(self) -> None:
-        """In a child of fork(), which has none of them: forget them."""
-
-
-_live: weakref.WeakSet[Ends] = weakref.WeakSet()
-
-
-def end_at_exit(worker: Ends) -> None:
-    """Let its threads end before the interpreter does, which would tear them out of whatever they are in."""
-    _watch_exit()
-    _live.add(worker)
-    register(worker)
-
-
-@functools.cache
-def _watch_exit() -> None:
-    atexit.register(_end_all)
-
-
-def _end_all() -> None:
-    for worker in list(_live):
-        worker.close()
-
-
-class Behind:
+class Background:
     """A queue of work. Its thread is made with the first work that is worth it, and ends with `finish` or `close`."""
 
     def __init__(self) -> None:
@@ -86,7 +51,7 @@ class Behind:
         """There is a thread, or is from now on; False where the system gives none: then nothing waits."""
         if self._thread is None:
             try:
-                self._thread = begun(self._run, "minidsms-behind")
+                self._thread = begun(self._run, "minidsms-background")
             except Error:
                 return False
             end_at_exit(self)
