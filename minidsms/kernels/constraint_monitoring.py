@@ -147,30 +147,61 @@ def _judge(of: Tracked, table: Table, n: int, highest: int, seen: int, now: int)
     return bool(is_awake or _sweep(of, table, int64(0), now if state.is_dormant else NOTHING_STAYS))
 
 
+class References(NamedTuple):
+    """The next tuples of two streams, parents and children that refer to them, each in the order of ts.
+
+    settled: where a parent need not wait; empty: nowhere.  valid: where a child is no NULL; empty: everywhere.
+    """
+
+    parents: Int64s
+    parent_ts: Int64s
+    settled: Bools
+    children: Int64s
+    child_ts: Int64s
+    valid: Bools
+
+
+@helper(inline=True)
+def _await_child(of: Tracked, table: Table, at: int, parent: int, clock: int, n: int) -> None:
+    """Let a parent that came at n arrivals wait for its child in its slot, unless one of its key does already."""
+    if table.marks[at] == EMPTY:
+        table.keys[at], table.marks[at], table.born[at] = parent, n, 2 * clock
+        of.state.live += 1
+    elif clock - (table.born[at] >> 1) >= of.settings.span:
+        table.marks[at], table.born[at] = n, 2 * clock
+    else:
+        table.born[at] |= 1
+
+
+@helper(inline=True)
+def _meet_parent(of: Tracked, table: Table, child: int, clock: int, n: int) -> int:
+    """The distance of a child, the n-th arrival, from the parent that waits for it, and then waits no more; 0 where
+    none does, or its window is over.
+    """
+    keys, marks, born, span = table.keys, table.marks, table.born, of.settings.span
+    distance = int64(0)
+    at = _find(keys, marks, child)
+    if marks[at] != EMPTY:
+        age = clock - (born[at] >> 1)
+        if age < span or (born[at] & 1 and age - span < span):
+            distance = n - marks[at]
+        _remove(keys, marks, born, at)
+        of.state.live -= 1
+    return distance
+
+
 @kernel
-def observe_references(
-    parents: Int64s,
-    parent_ts: Int64s,
-    settled: Bools,
-    children: Int64s,
-    child_ts: Int64s,
-    valid: Bools,
-    of: Tracked,
-    table: Table,
-) -> int:
+def observe_references(given: References, of: Tracked, table: Table) -> int:
     """RIDS: join distances of both streams' next tuples, of which `arrived` counts the children.
 
-    settled: where a parent need not wait; empty: nowhere.  valid: where a child is no NULL; empty: everywhere. Of an
-    instant the parents come first. A parent whose window is over waits no more. Only the first of a key is known: where
-    others may have come before it left and be there still, its distance is taken for theirs, which it exceeds.
+    Of an instant the parents come first. A parent whose window is over waits no more. Only the first of a key is known:
+    where others may have come before it left and be there still, its distance is taken for theirs, which it exceeds.
     """
+    parents, parent_ts, settled, children, child_ts, valid = given
     bound, state, settings = of.bound, of.state, of.settings
-    keys, marks, born = table.keys, table.marks, table.born
-    p, c = state.at_parent, state.at_child
-    n, parent = bound.arrived, state.parents
+    p, c, n, parent = state.at_parent, state.at_child, bound.arrived, state.parents
     following, k, highest = bound.next, bound.value, bound.highest
-    seed, shift = settings.seed, state.shift
-    span, by_time = settings.span, settings.by_time != 0
+    seed, shift, by_time = settings.seed, state.shift, settings.by_time != 0
     has_settled, has_nulls = settled.shape[0] > 0, valid.shape[0] > 0
     seen = int64(0)
     status = DONE
@@ -186,18 +217,11 @@ def observe_references(
             continue
         if c < children.shape[0] and (p == parents.shape[0] or child_ts[c] < parent_ts[p]):
             n += 1
-            distance = int64(0)
             if state.live > 0 and (not has_nulls or valid[c]) and (not shift or _is_watched(children[c], seed, shift)):
-                at = _find(keys, marks, children[c])
-                if marks[at] != EMPTY:
-                    age = (child_ts[c] if by_time else parent - 1) - (born[at] >> 1)
-                    if age < span or (born[at] & 1 and age - span < span):
-                        distance = n - marks[at]
-                    _remove(keys, marks, born, at)
-                    state.live -= 1
+                distance = _meet_parent(of, table, children[c], child_ts[c] if by_time else parent - 1, n)
+                highest = max(highest, distance)
+                seen += distance > 0
             c += 1
-            highest = max(highest, distance)
-            seen += distance > 0
             if n >= following or highest > k:
                 fits = _judge(of, table, n, highest, seen, 2 * (child_ts[c - 1] if by_time else parent))
                 following, k, highest, shift = bound.next, bound.value, bound.highest, state.shift
@@ -206,25 +230,16 @@ def observe_references(
                     status = RESIZE
                     break
             continue
-        if (has_settled and settled[p]) or (shift and not _is_watched(parents[p], seed, shift)):
-            p += 1
-            parent += 1
-            continue
-        at = _find(keys, marks, parents[p])
-        clock = parent_ts[p] if by_time else parent
-        if marks[at] == EMPTY:
-            if _is_due(state, table):
+        if not (has_settled and settled[p]) and (not shift or _is_watched(parents[p], seed, shift)):
+            at = _find(table.keys, table.marks, parents[p])
+            clock = parent_ts[p] if by_time else parent
+            if table.marks[at] == EMPTY and _is_due(state, table):
                 if not _sweep(of, table, n + 1, 2 * clock):
                     status = RESIZE
                     break
                 shift = state.shift
                 continue
-            keys[at], marks[at], born[at] = parents[p], n, 2 * clock
-            state.live += 1
-        elif clock - (born[at] >> 1) >= span:
-            marks[at], born[at] = n, 2 * clock
-        else:
-            born[at] |= 1
+            _await_child(of, table, at, parents[p], clock, n)
         p += 1
         parent += 1
     state.at_parent, state.at_child, bound.arrived, state.parents, bound.highest = p, c, n, parent, highest

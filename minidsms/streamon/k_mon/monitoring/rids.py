@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from minidsms.elements import BoolArray
 from minidsms.kernels.arrays import normal
-from minidsms.kernels.constraint_monitoring import DONE, observe_references
+from minidsms.kernels.constraint_monitoring import DONE, References, observe_references
 from minidsms.operators.k_mon.contracts import Arrivals, KConstraint
 from minidsms.streamon.k_mon.monitoring.entries import Entries
 from minidsms.streamon.k_mon.monitoring.estimate import NOWHERE, Estimate, MonitorSettings
@@ -42,7 +42,7 @@ class RidsMonitor(Estimate):
         settled: BoolArray = NOWHERE if parents.valid is None else ~parents.valid
         state, entries = self.state, self._entries
         state.at_parent = state.at_child = 0
-        given = (
+        given = References(
             normal(parents.values),
             normal(parents.ts),
             settled,
@@ -50,7 +50,7 @@ class RidsMonitor(Estimate):
             normal(children.ts),
             NOWHERE if children.valid is None else normal(children.valid),
         )
-        while observe_references(*given, self.tracked, entries.table) != DONE:
+        while observe_references(given, self.tracked, entries.table) != DONE:
             entries.resize(state.live)
 
     @property
