@@ -8,20 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
 
 
-def legend_below(figure: Any, panels: Iterable[Any]) -> None:
-    """One legend for all panels of a figure with a constrained layout, below them, where it hides nothing."""
-    named: dict[str, Any] = {}
-    for panel in panels:
-        for handle, name in zip(*panel.get_legend_handles_labels()):
-            named.setdefault(name, handle)
-    inches = 0.6 + 0.075 * max(map(len, named), default=0)
-    columns = max(1, min(len(named), int(figure.get_figwidth() / inches)))
-    figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=columns, fontsize=8, frameon=False)
+def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """In Markdown."""
+    lines = ["| " + " | ".join(cells) + " |" for cells in (titles, *rows)]
+    lines.insert(1, "|---" * len(titles) + "|")
+    return "\n".join(lines)
 
 
 class Pages:

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.bursty_plans import bursty_plan
+from experiments.pictures import pyplot, save
 from minidsms.scheduler import SCHEDULERS
-from minidsms.web.scheduling import queued
+from minidsms.web.scheduling import side_by_side
 
 RESULTS = Path(__file__).parent / "results"
 TOLERANCE = 1e-9
@@ -46,26 +47,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for trees in (False, True):
         for rehearsed in (True, False):
             compare(options.plans, options.seed, trees, rehearsed)
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, (simulated, real) = plt.subplots(1, 2, figsize=(11, 4))
+    figure, (simulated, real) = pyplot().subplots(1, 2, figsize=(11, 4))
     for name, scheduler in SCHEDULERS.items():
         trajectory = bursty_plan(options.seed + 1, trees=True).simulate(scheduler(1)).trajectory
         simulated.step(*zip(*trajectory), where="post", label=name, linewidth=0.8)
-        # The first time round compiles and warms what the second one measures.
-        queued(name, options.seed)
-        sizes = queued(name, options.seed)
+    for name, sizes in side_by_side(options.seed).items():
         real.plot(sizes, label=name, linewidth=0.8)
         print(f"real operators, {name:12} peak {max(sizes):7,} elements, mean {sum(sizes) / len(sizes):9,.0f}")
     simulated.set(title="simulated operators", xlabel="time", ylabel="queued, in blocks")
     real.set(title="operators of three queries", xlabel="operator runs", ylabel="queued, in elements")
     simulated.legend()
-    RESULTS.mkdir(exist_ok=True)
-    figure.tight_layout()
-    figure.savefig(RESULTS / "scheduling.png", dpi=80)
+    save(figure, RESULTS / "scheduling.png")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments.pictures import pyplot, save
 from minidsms.connection import Connection, connect
 
 RESULTS = Path(__file__).parent / "results"
@@ -106,12 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--pushes", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, len(KINDS), figsize=(4 * len(KINDS), 4), sharey=True)
+    figure, axes = pyplot().subplots(1, len(KINDS), figsize=(4 * len(KINDS), 4), sharey=True)
     parts = ["# Many queries over one stream", "", "`python -m experiments.sharing`; processor time.", ""]
     for axis, kind in zip(axes, KINDS):
         curves = {}
@@ -128,8 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         axis.set(xscale="log", yscale="log", title=kind, xlabel="queries")
     axes[0].set_ylabel("time of a push, times that of one query")
     axes[0].legend()
-    figure.tight_layout()
-    figure.savefig(RESULTS / "sharing.png", dpi=120)
+    save(figure, RESULTS / "sharing.png", dpi=120)
     (RESULTS / "sharing.md").write_text("\n".join(parts))
 
 

@@ -26,6 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.offload import cpu_s
+from experiments.pictures import pyplot, save
 from minidsms.archive.format import find
 from minidsms.spark.costs import Box
 from minidsms.spark.join_order import Sizes
@@ -144,11 +145,6 @@ class Found:
 
 def report(cases: Mapping[str, Found], rows: int) -> None:
     """Write the page and the picture."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
     lines = [
         "# The order of joins on Spark",
         "",
@@ -175,7 +171,7 @@ def report(cases: Mapping[str, Found], rows: int) -> None:
             lines.append(f"| {case} | " + " | ".join(figures) + " |")
         lines.append("")
     (RESULTS / "spark_joins.md").write_text("\n".join([*lines, "![](spark_joins.png)", ""]), encoding="utf-8")
-    figure, axes = plt.subplots(1, 2, figsize=(11, 4), sharey=True)
+    figure, axes = pyplot().subplots(1, 2, figsize=(11, 4), sharey=True)
     places = np.arange(len(cases))
     for axis, which in zip(axes, titles):
         for k, order in enumerate(ORDERS):
@@ -185,8 +181,7 @@ def report(cases: Mapping[str, Found], rows: int) -> None:
         axis.set_xlabel("processor seconds")
         axis.set_title({"later": "later queries of a session", "first": "the first query of a session"}[which])
     axes[0].legend(title="order of joins")
-    figure.tight_layout()
-    figure.savefig(RESULTS / "spark_joins.png", dpi=110)
+    save(figure, RESULTS / "spark_joins.png", dpi=110)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from experiments.caching.figures import BURST_AT, Points
 from experiments.caching.runs import Measured
-from experiments.pages import legend_below
+from experiments.pictures import legend_below, pyplot, save
 
 COLOURS = ("black", "tab:blue", "tab:orange", "tab:green", "tab:red", "tab:purple", "tab:brown")
 MARKS = ("s", "o", "^", "v", "D", "P", "X")
@@ -20,7 +20,7 @@ def pairs(found: Sequence[tuple[str, str, Points, Sequence[str], bool]], path: P
     """An absolute graph for each figure, over a relative one. found: title, x label, points, names of plans, log x."""
     wide, high = min(3, len(found)), -(-len(found) // 3)
     size = (4.2 * wide, 6.4 * high)
-    figure, grid = _pyplot().subplots(2 * high, wide, figsize=size, squeeze=False, layout="constrained")
+    figure, grid = pyplot().subplots(2 * high, wide, figsize=size, squeeze=False, layout="constrained")
     for panel in grid.flat:
         panel.set_visible(False)
     for at, (title, x_label, points, names, is_log) in enumerate(found):
@@ -41,7 +41,7 @@ def pairs(found: Sequence[tuple[str, str, Points, Sequence[str], bool]], path: P
 
 def bars(points: Points, names: Sequence[str], path: Path) -> None:
     """Figure 5.21: rates at each sample point, those of the first plan being 1."""
-    figure, axes = _pyplot().subplots(1, 1, figsize=(9, 3.9), layout="constrained")
+    figure, axes = pyplot().subplots(1, 1, figsize=(9, 3.9), layout="constrained")
     width = 0.8 / len(names)
     for k, name in enumerate(names):
         heights = [runs[k].join_rate / runs[0].join_rate for runs in points.values()]
@@ -53,7 +53,7 @@ def bars(points: Points, names: Sequence[str], path: Path) -> None:
 
 def timeline(found: dict[str, Measured], path: Path, smooth: int = 4) -> None:
     """Figure 5.22: the rate of each plan block by block."""
-    figure, axes = _pyplot().subplots(1, 1, figsize=(9, 3.9), layout="constrained")
+    figure, axes = pyplot().subplots(1, 1, figsize=(9, 3.9), layout="constrained")
     for k, (name, measured) in enumerate(found.items()):
         rates = [1e3 * elements / took for elements, _, took in measured.by_block if took]
         means = np.convolve(rates, np.ones(smooth) / smooth, mode="valid")
@@ -63,17 +63,6 @@ def timeline(found: dict[str, Measured], path: Path, smooth: int = 4) -> None:
     _save(figure, path)
 
 
-def _pyplot() -> Any:
-    """Loaded for who draws: it takes longer than what tests ask of the tables."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    return pyplot
-
-
 def _save(figure: Any, path: Path) -> None:
     legend_below(figure, figure.axes)
-    figure.savefig(path, dpi=80)
-    _pyplot().close(figure)
+    save(figure, path)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from statistics import median
 
+from experiments import pages
 from experiments.caching import figures, plots
 from experiments.caching.figures import CACHED, PLANS, Points
 from experiments.caching.runs import AUTO, GLOBAL, MJOIN, PREFIX, Measured
-from experiments.pages import Pages
 
-PAGES = Pages("caching")
+PAGES = pages.Pages("caching")
 
 
 def table(points: Points, x: str, names: Sequence[str]) -> str:
@@ -22,7 +22,7 @@ def table(points: Points, x: str, names: Sequence[str]) -> str:
         hits = f"{100 * last.hits / last.probes:.0f} %" if last.probes else ""
         ratios = [f"{run.join_rate / runs[0].join_rate:.2f}" for run in runs[1:]]
         rows.append([f"{at}", *(f"{run.join_ns / run.elements:.0f}" for run in runs), *ratios, hits])
-    return _lines(titles, rows)
+    return pages.table(titles, rows)
 
 
 def report_performance(scale: float, repeats: int) -> str:
@@ -66,7 +66,7 @@ def plans_table(points: Points, names: Sequence[str]) -> str:
         cells = [f"{run.typical_ns:.0f}" for run in runs]
         ran = f"{auto.plan}".replace("|", "/")
         rows.append([f"{at}", *cells, names[others.index(best)], f"{auto.against(best):.2f}", ran])
-    return _lines(titles, rows)
+    return pages.table(titles, rows)
 
 
 def report_adaptivity(scale: float, repeats: int) -> str:
@@ -117,13 +117,7 @@ def _phases(found: dict[str, Measured]) -> str:
         ratio = f"{measured.against(best, settled):.2f}" if name in adaptive else ""
         costs = [took / elements for elements, _, took in blocks[start:]]
         rows.append([name, *cells, ratio, f"{max(costs) / median(costs):.1f}"])
-    return _lines(titles, rows)
-
-
-def _lines(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(cells) + " |" for cells in (titles, *rows)]
-    lines.insert(1, "|---" * len(titles) + "|")
-    return "\n".join(lines)
+    return pages.table(titles, rows)
 
 
 PARTS: dict[str, Callable[[float, int], str]] = {

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 
 from experiments.change_detection import detection, engine
 from experiments.change_detection.replays import Replay, contestants, replay
 from experiments.change_detection.streams import Changing, Packets, Stream
-from experiments.pages import Pages, legend_below
+from experiments.pages import Pages, table
+from experiments.pictures import legend_below, pyplot, save
 from minidsms.streamon.change_detection.detectors import NAMES, OF_SHARES
 
 PAGES = Pages("change_detection")
@@ -40,13 +37,6 @@ Replays = dict[str, list[Replay]]
 """By contestant, a replay per seed."""
 
 
-def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """In Markdown."""
-    lines = ["| " + " | ".join(cells) + " |" for cells in (titles, *rows)]
-    lines.insert(1, "|---" * len(titles) + "|")
-    return "\n".join(lines)
-
-
 def report_detectors(seeds: int) -> str:
     """Detectors alone."""
     found = detection.all_told()
@@ -60,7 +50,7 @@ def report_detectors(seeds: int) -> str:
         for case in detection.CASES
     ]
     titles = ["observations of an item", "share", "items before", *NAMES]
-    figure, axes = plt.subplots(figsize=(9, 4))
+    figure, axes = pyplot().subplots(figsize=(9, 4))
     for name in NAMES:
         delays = [found[case][name].delay or np.nan for case in detection.CASES]
         axes.plot(range(len(rows)), delays, marker="o", label=name)
@@ -70,9 +60,7 @@ def report_detectors(seeds: int) -> str:
         yscale="log", ylabel="observations until it is told", title="Delay of each detector (median of 100 streams)"
     )
     axes.legend(fontsize=7)
-    figure.tight_layout()
-    figure.savefig(PAGES.picture("detectors"), dpi=110)
-    plt.close(figure)
+    save(figure, PAGES.picture("detectors"), dpi=110)
     bounds = [
         [f"{case.other:g}", f"{case.before}", *(_told(told[name]) for name in NAMES)]
         for case, told in detection.all_told(detection.BOUNDS).items()
@@ -175,7 +163,7 @@ def _improvement(found: Replays) -> str:
 
 
 def _plot_replays(pictured: Mapping[str, Replays]) -> None:
-    figure, grid = plt.subplots(4, 3, figsize=(12, 14), layout="constrained")
+    figure, grid = pyplot().subplots(4, 3, figsize=(12, 14), layout="constrained")
     for axes in grid.flat[len(pictured) :]:
         axes.set_visible(False)
     for axes, (title, found) in zip(grid.flat, pictured.items()):
@@ -194,8 +182,7 @@ def _plot_replays(pictured: Mapping[str, Replays]) -> None:
         axes.set_xlabel("re-orders")
     legend_below(figure, [grid.flat[0]])
     figure.suptitle("Total cost over re-orders; grey: fixed windows, by their size")
-    figure.savefig(PAGES.picture("replays"), dpi=80)
-    plt.close(figure)
+    save(figure, PAGES.picture("replays"))
 
 
 WAYS = ("off", "counts", "auto")
@@ -219,16 +206,14 @@ def report_engine(seeds: int) -> str:
             rows.append([label, kind, *(f"{each:.2f}" for each in found)])
             heights.append((f"{label}\n{kind}", found))
             parts.append([label, kind, *_parts(runs)])
-    figure, axes = plt.subplots(figsize=(9, 4))
+    figure, axes = pyplot().subplots(figsize=(9, 4))
     for k, way in enumerate(MEASURED):
         axes.bar(np.arange(len(heights)) + 0.2 * k, [values[k] for _, values in heights], 0.2, label=way)
     axes.set_xticks(np.arange(len(heights)) + 0.3, [label for label, _ in heights], fontsize=7)
     axes.axhline(1.0, color="black", linewidth=0.5)
     axes.set(ylabel="time / oracle's", title="Queries of four filters whose drop rates take turns")
     axes.legend(fontsize=7)
-    figure.tight_layout()
-    figure.savefig(PAGES.picture("engine"), dpi=110)
-    plt.close(figure)
+    save(figure, PAGES.picture("engine"), dpi=110)
     delays = [[name, *(f"{d:,}" if d else "never" for d in found)] for name, found in engine.hidden_delays().items()]
     sections = [
         PAGES.shown("engine"),

@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-
-from experiments.pages import legend_below
+from experiments.pictures import legend_below, pyplot, save
 
 STYLES = {
     "Content-Knows": ("black", "s"),
@@ -27,7 +22,9 @@ def curves(
 ) -> None:
     """A panel each of curves by name, (x, y) in order."""
     wide, high = min(2, len(panels)), -(-len(panels) // 2)
-    figure, axes = plt.subplots(high, wide, figsize=(4.2 * wide, 3.2 * high + 0.5), squeeze=False, layout="constrained")
+    figure, axes = pyplot().subplots(
+        high, wide, figsize=(4.2 * wide, 3.2 * high + 0.5), squeeze=False, layout="constrained"
+    )
     for place, (title, lines) in zip(axes.flat, panels):
         for name, points in lines.items():
             colour, mark = STYLES.get(name, ("tab:purple", "P"))
@@ -35,5 +32,4 @@ def curves(
         place.axhline(0, color="lightgrey", linewidth=0.8, zorder=0)
         place.set(title=title, xlabel=x, ylabel=y)
     legend_below(figure, axes.flat)
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+    save(figure, path, dpi=120)

@@ -9,7 +9,7 @@ from experiments.content_routing import plots, simulator
 from experiments.content_routing.engine import Compared, compared, ns_of
 from experiments.content_routing.simulator import Counted, calls_of_order, greedy_order, simulate
 from experiments.content_routing.streams import StarStream, drawn, skewed, without_classes
-from experiments.pages import Pages
+from experiments.pages import Pages, table
 
 PAGES = Pages("content_routing")
 TUPLES = 100_000
@@ -47,9 +47,8 @@ def _curve(xs: Sequence[float], at: Callable[[float], dict[str, float]]) -> Poin
 
 def _table(head: str, points: Points) -> str:
     xs = [x for x, _ in next(iter(points.values()))]
-    lines = [f"| {head} | " + " | ".join(f"{x:g}" for x in xs) + " |", "|---" * (len(xs) + 1) + "|"]
-    lines += [f"| {name} | " + " | ".join(f"{y:.1f}" for _, y in line) + " |" for name, line in points.items()]
-    return "\n".join(lines) + "\n"
+    rows = [[name, *(f"{y:.1f}" for _, y in line)] for name, line in points.items()]
+    return table([head, *(f"{x:g}" for x in xs)], rows) + "\n"
 
 
 def calls(seeds: int) -> str:
@@ -107,12 +106,11 @@ LONG, LONGER = 1_000_000, 3_000_000
 
 
 def _ratios(found: dict[str, Compared], modes: Sequence[str]) -> str:
-    lines = ["| stream | " + " | ".join(f"{mode}: fastest (median)" for mode in modes) + " |"]
-    lines.append("|---" * (len(modes) + 1) + "|")
-    for name, each in found.items():
-        cells = [f"{each.fastest[m]:.2f} ({each.median[m]:.2f}), {each.evaluations[m]:.2f}" for m in modes]
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+    rows = [
+        [name, *(f"{each.fastest[m]:.2f} ({each.median[m]:.2f}), {each.evaluations[m]:.2f}" for m in modes)]
+        for name, each in found.items()
+    ]
+    return table(["stream", *(f"{mode}: fastest (median)" for mode in modes)], rows) + "\n"
 
 
 def clock(seeds: int) -> str:
@@ -164,12 +162,11 @@ def flights(seeds: int) -> str:
     from experiments.content_routing.flights import by_attribute, through_a_query
 
     whole, told = by_attribute()
-    lines = ["| classifier | filters evaluated per flight | saved |", "|---|---|---|"]
-    lines.append(f"| none | {whole:.3f} | |")
-    lines += [f"| {t.attribute} | {t.evaluations:.3f} | {100 * (1 - t.evaluations / whole):.1f} % |" for t in told]
+    saved = [[t.attribute, f"{t.evaluations:.3f}", f"{100 * (1 - t.evaluations / whole):.1f} %"] for t in told]
+    shown = table(["classifier", "filters evaluated per flight", "saved"], [["none", f"{whole:.3f}", ""], *saved])
     found = {f"{sines} sines": through_a_query(sines, 4, ROUNDS) for sines in (5, 20)}
     plans = "; ".join(f"{name}: `{each.plans['auto']}`" for name, each in found.items())
-    measured = "\n".join(lines) + "\n\n" + _ratios(found, ("A-Greedy", "auto")) + f"\nRoutes at the end: {plans}.\n"
+    measured = shown + "\n\n" + _ratios(found, ("A-Greedy", "auto")) + f"\nRoutes at the end: {plans}.\n"
     return PAGES.write("flights", "Content-based routing of a year of flights", [PAGES.section("Flights", measured)])
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from experiments.filter_ordering.adaptivity import BLOCK, CHANGE, Timeline
 from experiments.filter_ordering.measuring import Measured, Points, Samples
-from experiments.pages import legend_below
+from experiments.pictures import legend_below, pyplot, save
 
 STYLES = {
     "Optimal": ("black", "s"),
@@ -58,7 +58,7 @@ def sample_of(measured: Measured, figure: str) -> Samples:
 def grid(rows: Sequence[Sequence[tuple[Points, str, str, str, str, bool]]], path: Path) -> None:
     """Pictures of curves, row by row."""
     size = (4.2 * len(rows[0]), 3.3 * len(rows) + 0.3)
-    figure, axes = _pyplot().subplots(len(rows), len(rows[0]), figsize=size, squeeze=False, layout="constrained")
+    figure, axes = pyplot().subplots(len(rows), len(rows[0]), figsize=size, squeeze=False, layout="constrained")
     for row, panels in zip(axes, rows):
         for panel, (points, result, title, x_label, y_label, log) in zip(row, panels):
             curves(panel, points, result, title, x_label, y_label, log)
@@ -67,7 +67,7 @@ def grid(rows: Sequence[Sequence[tuple[Points, str, str, str, str, bool]]], path
 
 def shares(panels: Sequence[tuple[str, str, Points]], path: Path) -> None:
     """Stacked bars: what a tuple costs in processing, profiling, re-optimizing. panels: title, x label, points."""
-    figure, axes = _pyplot().subplots(
+    figure, axes = pyplot().subplots(
         1, len(panels), figsize=(6.5 * len(panels), 4), squeeze=False, layout="constrained"
     )
     for panel, (title, x_label, points) in zip(axes[0], panels):
@@ -101,7 +101,7 @@ def _bars(panel: Any, place: int, found: Mapping[str, Measured], with_legend: bo
 
 def timelines(found: Mapping[str, Timeline], path: Path) -> None:
     """A-Greedy beside each of the others, filters evaluated per 2000 tuples over the tuples."""
-    figure, axes = _pyplot().subplots(3, 1, figsize=(9, 8), sharex=True, sharey=True, layout="constrained")
+    figure, axes = pyplot().subplots(3, 1, figsize=(9, 8), sharex=True, sharey=True, layout="constrained")
     for number, panel, other in zip((19, 20, 21), axes, ("Sweep", "LocalSwaps", "Independent")):
         for name in (other, "A-Greedy", "Optimal"):
             evaluated = found[name].evaluated
@@ -114,17 +114,6 @@ def timelines(found: Mapping[str, Timeline], path: Path) -> None:
     _save(figure, path)
 
 
-def _pyplot() -> Any:
-    """Loaded for who draws: it takes longer than what tests ask of the tables."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    return pyplot
-
-
 def _save(figure: Any, path: Path) -> None:
     legend_below(figure, figure.axes)
-    figure.savefig(path, dpi=80)
-    _pyplot().close(figure)
+    save(figure, path)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from experiments import pages
 from experiments.filter_ordering import adaptivity, convergence, operator_runs, overhead, plots
 from experiments.filter_ordering.measuring import Measured, Points, Samples
 from experiments.filter_ordering.plots import STYLES, sample_of
-from experiments.pages import Pages
 
-PAGES = Pages("filter_ordering")
+PAGES = pages.Pages("filter_ordering")
 TIMELINE_SEED = 2
 """Of figures 4.19 to 4.21."""
 RATE, EVALUATED = "M tuples/s", "filters per tuple"
@@ -24,13 +24,7 @@ def table(points: Points, x: str, results: Sequence[tuple[str, str]]) -> str:
         [f"{at:,.10g}", *(_cell(found, name, result) for result, _ in results for name in names)]
         for at, found in points.items()
     ]
-    return _table([x, *titles], rows)
-
-
-def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(cells) + " |" for cells in (titles, *rows)]
-    lines.insert(1, "|---" * len(titles) + "|")
-    return "\n".join(lines)
+    return pages.table([x, *titles], rows)
 
 
 def _cell(found: Mapping[str, Measured], name: str, result: str) -> str:
@@ -91,7 +85,7 @@ def report_overhead(seeds: int) -> str:
         "overhead",
         "Filter ordering: run-time overhead",
         [
-            PAGES.section("Table 4.2: where A-Greedy's time goes", _table(titles, rows)),
+            PAGES.section("Table 4.2: where A-Greedy's time goes", pages.table(titles, rows)),
             PAGES.shown("overhead"),
             PAGES.shown("overhead_shares"),
             PAGES.section(
@@ -113,7 +107,7 @@ def report_adaptivity(seeds: int) -> str:
         [name, str_of(found, 0) if found.values else "", str(never)]
         for name, (found, never) in adaptivity.speeds(3 * seeds).items()
     ]
-    speeds = _table(["", "tuples from the change until the order is good", "never in 600,000"], rows)
+    speeds = pages.table(["", "tuples from the change until the order is good", "never in 600,000"], rows)
     by_period = adaptivity.period(seeds)
     often, seldom = adaptivity.cost_at(100_000, seeds), adaptivity.cost_at(1_000_000, seeds)
     cost, period = "cost of four of eight filters", "tuples between changes"

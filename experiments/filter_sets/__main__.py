@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from experiments.filter_sets.figures import STRATEGIES, figure_6, figure_7, figure_8, figure_9
 from experiments.filter_sets.running import Cost
 from experiments.pages import Pages
+from experiments.pictures import pyplot, save
 
 PAGES = Pages("filter_sets")
 
@@ -27,12 +28,7 @@ def main() -> None:
     parser.add_argument("--tuples", type=int, default=100_000, help="of each data set (the paper: 500,000)")
     options = parser.parse_args()
     tuples = options.tuples
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(2, 2, figsize=(11, 8))
+    figure, axes = pyplot().subplots(2, 2, figsize=(11, 8))
     sixth, seventh = figure_6(tuples), figure_7(tuples)
     eighth, period = figure_8(tuples), 4 * tuples // 5
     ninth = figure_9(2 * tuples, max(10_000, period))
@@ -54,8 +50,7 @@ def main() -> None:
         axes[1, 1].plot([10_000 * (i + 1) for i in range(len(trace))], trace, label=f"mu = {mu:g}")
     axes[1, 1].set(title="figure 9", xlabel="tuples", ylabel="ASCs evaluated per tuple")
     axes[1, 1].legend(fontsize=8)
-    figure.tight_layout()
-    figure.savefig(PAGES.picture("figures"), dpi=110)
+    save(figure, PAGES.picture("figures"), dpi=110)
     micro = ["| deviation of ones | micro ratio | relative cost | relative time |", "|---:|---:|---:|---:|"]
     micro += [f"| {m.deviation:.2f} | {m.ratio:.2f} | {m.relative:.3f} | {m.relative_ns:.2f} |" for m in eighth]
     adaptive = ["| mu | ASCs a tuple | ns a tuple |", "|---:|---:|---:|"]

@@ -9,14 +9,11 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import matplotlib
-
 from experiments.join_indexes.running import Run, run
-from experiments.pages import Pages
+from experiments.pages import Pages, table
+from experiments.pictures import pyplot, save
 from minidsms.streamon.join_index.assessment import METHODS
 from minidsms.streamon.join_index.tuning import MIGRATIONS, SCHEDULES
-
-matplotlib.use("Agg")
 
 Contestants = Mapping[str, Mapping[str, Any]]
 AMRI: Mapping[str, Any] = {
@@ -55,21 +52,19 @@ def runs(contestants: Contestants, rows: int, changing: int, window: int) -> dic
     return found
 
 
-def table(found: Mapping[str, Run], first: str) -> str:
+def figures(found: Mapping[str, Run], first: str) -> str:
     """A line for each."""
-    lines = [f"| {first} | inspected, an element | us, an element | changes | KB |", "|---|---|---|---|---|"]
-    for name, each in found.items():
-        figures = f"{each.inspected:,.0f} | {each.us:.1f} | {each.switches} | {each.nbytes / 1024:,.0f}"
-        lines.append(f"| {name} | {figures} |")
-    return "\n".join(lines) + "\n"
+    rows = [
+        [name, f"{each.inspected:,.0f}", f"{each.us:.1f}", f"{each.switches}", f"{each.nbytes / 1024:,.0f}"]
+        for name, each in found.items()
+    ]
+    return table([first, "inspected, an element", "us, an element", "changes", "KB"], rows) + "\n"
 
 
 def draw(pages: Pages, name: str, found: Mapping[str, Mapping[str, Run]]) -> None:
     """Bars for each group: what is inspected, and beside it the time."""
-    from matplotlib import pyplot
-
     heights = [0.6 + 0.25 * len(each) for each in found.values()]
-    figure, axes = pyplot.subplots(
+    figure, axes = pyplot().subplots(
         len(found), 2, figsize=(10, sum(heights)), height_ratios=heights, sharey="row", layout="constrained"
     )
     for at, (group, each) in enumerate(found.items()):
@@ -81,8 +76,7 @@ def draw(pages: Pages, name: str, found: Mapping[str, Mapping[str, Run]]) -> Non
             axis.set_yticks(range(len(values)), list(each), fontsize=8)
             axis.set_title(f"{group}: {what}", fontsize=9)
         axes[at, 0].invert_yaxis()
-    figure.savefig(pages.picture(name), dpi=90)
-    pyplot.close(figure)
+    save(figure, pages.picture(name), dpi=90)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -99,11 +93,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     paths = {name: runs(INDEXES, options.rows, changing, options.window) for name, changing in PATHS.items()}
     draw(pages, "paths", paths)
     sections = [
-        pages.section("Figure 8", "\n".join([pages.shown("tuning"), *(table(e, kind) for kind, e in tuning.items())])),
-        pages.section("Figure 9", table(paths["all columns"], "index")),
+        pages.section("Figure 8", "\n".join([pages.shown("tuning"), *(figures(e, k) for k, e in tuning.items())])),
+        pages.section("Figure 9", figures(paths["all columns"], "index")),
         pages.section(
             "Figure 10",
-            "\n".join([pages.shown("paths"), *(table(each, f"changing: {name}") for name, each in paths.items())]),
+            "\n".join([pages.shown("paths"), *(figures(each, f"changing: {name}") for name, each in paths.items())]),
         ),
     ]
     print(pages.write("tuning", "Indexes of joins that follow access patterns", sections))

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 
 from experiments.k_mon.monitoring import BLOCK, Followed
 from experiments.k_mon.running import Run
+from experiments.pictures import pyplot, save
 
 
 def followed(figures: Mapping[str, Followed], path: Path) -> None:
     """Actual and estimated k over the rows, and what would be missed, per cent of results in each BLOCK."""
-    figure, axes = plt.subplots(len(figures), 1, figsize=(8, 3 * len(figures)), squeeze=False)
+    figure, axes = pyplot().subplots(len(figures), 1, figsize=(8, 3 * len(figures)), squeeze=False)
     for panel, (title, found) in zip(axes[:, 0], figures.items()):
         rows = found.at / 1000
         panel.plot(rows, found.actual, color="black", linewidth=1, label="actual k")
@@ -40,7 +36,7 @@ def over_rows(panels: Mapping[str, Mapping[str, Run]], path: Path) -> None:
     """Memory over the rows pushed, a panel for each figure, a curve for each run."""
     wide = min(2, len(panels))
     high = -(-len(panels) // wide)
-    figure, axes = plt.subplots(high, wide, figsize=(5 * wide, 3.4 * high), squeeze=False)
+    figure, axes = pyplot().subplots(high, wide, figsize=(5 * wide, 3.4 * high), squeeze=False)
     for panel, (title, runs) in zip(axes.ravel(), panels.items()):
         for name, run in runs.items():
             style = "--" if name == "SWJ" else "-"
@@ -56,17 +52,10 @@ def over_rows(panels: Mapping[str, Mapping[str, Run]], path: Path) -> None:
 
 def over_k(points: Mapping[int, Mapping[str, float]], title: str, path: Path) -> None:
     """Memory over k, a curve for each set of constraints."""
-    figure, panel = plt.subplots(figsize=(5, 3.4))
+    figure, panel = pyplot().subplots(figsize=(5, 3.4))
     for name in next(iter(points.values())):
         panel.plot(list(points), [found[name] / 1e6 for found in points.values()], "o-", linewidth=1, label=name)
     panel.set(title=title, xlabel="k of RIDS(k)", ylabel="MB")
     panel.set_ylim(bottom=0)
     panel.legend(fontsize=7)
     save(figure, path)
-
-
-def save(figure: Any, path: Path) -> None:
-    """Write a picture."""
-    figure.tight_layout()
-    figure.savefig(path, dpi=80)
-    plt.close(figure)

@@ -6,21 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from experiments import pages
 from experiments.k_mon import cost, linear_road, memory, monitoring, network, plots
 from experiments.k_mon.running import Run
-from experiments.pages import Pages
 
-PAGES = Pages("k_mon")
+PAGES = pages.Pages("k_mon")
 QUICKER = 10
 """With --quick, rows and k are so many times fewer."""
 
 
 def table(titles: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """A table in Markdown; numbers with their thousands apart."""
-    lines = [titles, *([_cell(value) for value in row] for row in rows)]
-    shown = ["| " + " | ".join(cells) + " |" for cells in lines]
-    shown.insert(1, "|---" * len(titles) + "|")
-    return "\n".join(shown)
+    return pages.table(titles, [[_cell(value) for value in row] for row in rows])
 
 
 def _cell(value: object) -> str:
