@@ -10,13 +10,12 @@ import pytest
 
 from minidsms.elements import Schema, Type
 from minidsms.joins import answer as answers
-from minidsms.joins import join as join_module
 from minidsms.joins.equal_columns import Equality
 from minidsms.joins.join import Join
 from minidsms.joins.plan import CacheSpec, JoinPlan
 from minidsms.synopses.join_caches import PAGE_BYTES
 from tests.joins.cached_joins import CheckedMJoin, operator, total
-from tests.joins.made import cached_join_of, join_of
+from tests.joins.made import cached_join_of, join_of, shrink_buffers
 from tests.joins.test_by_pipelines import (
     APART,
     CHAIN,
@@ -30,7 +29,7 @@ from tests.joins.test_by_pipelines import (
     twin,
     windows,
 )
-from tests.operators.harness import Element, Netted, feed, queue, random_relation, run_in_order
+from tests.operators.harness import Element, Netted, feed, go_on, queue, random_relation, run_in_order
 from tests.seeds import seeds
 
 ONE_KEY: list[Equality] = [((i, 0), (i + 1, 0)) for i in range(4)]
@@ -146,10 +145,7 @@ def test_small_buffers_and_full_queues_do_not_change_the_answer(
     items, columns = windows(3, 7, 36, 2, gap=2), [(0, 1), (2, 2)]
     expected = twin(items, CHAIN, columns)
     for tuples in (1, 2, 3, 7):
-        monkeypatch.setattr(answers, "_TUPLES", tuples)
-        monkeypatch.setattr(answers, "MOST_INSPECTED", tuples)
-        monkeypatch.setattr(answers, "_FIRST_TUPLES", 1)
-        monkeypatch.setattr(join_module, "_PART", tuples)
+        shrink_buffers(monkeypatch, tuples)
         for room in (1, 1000):
             op = operator(CHAIN, columns, shown)
             op.switch(CHAIN_CACHED)
@@ -187,10 +183,8 @@ def test_state_given_as_arrays_and_taken_back_continues_alike() -> None:
     assert len(first.cached.caches)
     # The other has entries of its own, which must not outlive its windows.
     feed(second, [[e for e in side if e[0] <= 8] for side in windows(3, 42)], [4], until=8)
-    for old, new in zip(first.synopses(), second.synopses()):
-        new.restore(old.arrays())
+    go_on(second, first, cut)
     assert not len(second.cached.caches)
-    second.progress = cut
     after = feed(second, [[e for e in side if e[0] > cut] for side in items], [30])
     assert {**before, **after} == twin(items, CHAIN, every_column(3))
 

@@ -11,18 +11,15 @@ import numpy as np
 import pytest
 
 import minidsms
-from minidsms.elements import MAX_INSTANT, Batch, Schema, Type
-from minidsms.joins import answer as answers
+from minidsms.elements import Batch, Schema, Type
 from minidsms.joins import by_pipelines
-from minidsms.joins import join as join_module
 from minidsms.joins.equal_columns import Equality
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.join import Join
 from minidsms.joins.plan import Orders
 from minidsms.joins.spec import JoinSpec
 from minidsms.queues import Queue
-from minidsms.synopses.stream_store import StreamStore
-from tests.joins.made import join_of
+from tests.joins.made import Referring, join_of, shrink_buffers
 from tests.operators.harness import (
     END,
     Element,
@@ -31,15 +28,16 @@ from tests.operators.harness import (
     batch,
     contents,
     differences,
-    elements,
     feed,
+    feed_in_turn,
+    go_on,
     joined,
-    netted,
     queue,
     random_cuts,
     random_relation,
     random_window,
     run_in_order,
+    take_step,
 )
 from tests.seeds import seeds
 
@@ -164,10 +162,7 @@ def test_small_buffers_and_full_queues_do_not_change_the_answer(
     columns = [(0, 1), (2, 2)]
     expected = feed(operator(CHAIN, columns, shown), items)
     for tuples in (1, 2, 3, 7):
-        monkeypatch.setattr(answers, "_TUPLES", tuples)
-        monkeypatch.setattr(answers, "MOST_INSPECTED", tuples)
-        monkeypatch.setattr(answers, "_FIRST_TUPLES", 1)
-        monkeypatch.setattr(join_module, "_PART", tuples)
+        shrink_buffers(monkeypatch, tuples)
         for room in (1, 1000):
             assert feed(operator(CHAIN, columns, shown), items, room=room, budget=5) == expected
             run_in_order(operator(CHAIN, columns, shown), items, room=room, budget=5)
@@ -193,15 +188,9 @@ def test_state_does_not_grow_with_the_stream_and_shrinks_after_a_burst() -> None
     op.outputs.append(Queue(op.schema, 1 << 30))
     sizes = []
     for step in range(40):
-        size = 5000 if step == 20 else 100
         items = [(step, -1, (t, t, 0.0, True)) for t in range(5000 if step == 21 else 100 if step else 0)]
-        items += [(step, 1, (t, t, 0.0, True)) for t in range(size)]
-        for q in op.inputs:
-            q.put(batch(items, S))
-            q.progress = step
-        while op.is_ready():
-            op.run(1 << 30)
-        op.outputs[0].take(END)
+        items += [(step, 1, (t, t, 0.0, True)) for t in range(5000 if step == 20 else 100)]
+        take_step(op, items, step)
         sizes.append(op.describe().figures["bytes"])
     assert sizes[19] == sizes[5] and sizes[-1] < sizes[20] / 4
 
@@ -238,10 +227,7 @@ def test_relations_join_alike_in_small_buffers(monkeypatch: pytest.MonkeyPatch) 
     items, columns = mixed(fifo, 131, 36, 2), [(0, 1), (2, 2)]
     expected = feed(operator(CHAIN, columns, fifo=fifo), items)
     for tuples in (1, 2, 3, 7):
-        monkeypatch.setattr(answers, "_TUPLES", tuples)
-        monkeypatch.setattr(answers, "MOST_INSPECTED", tuples)
-        monkeypatch.setattr(answers, "_FIRST_TUPLES", 1)
-        monkeypatch.setattr(join_module, "_PART", tuples)
+        shrink_buffers(monkeypatch, tuples)
         assert feed(operator(CHAIN, columns, fifo=fifo), items, room=1, budget=5) == expected
         run_in_order(operator(CHAIN, columns, fifo=fifo), items, room=1, budget=5)
 
@@ -301,43 +287,6 @@ def test_relations_grow_and_shrink_and_keep_their_rows() -> None:
     assert sizes[19] == sizes[10] and sizes[-1] < sizes[20] / 4
 
 
-class Referring:
-    """A join over windows whose batches refer to stream stores, as the planner's do."""
-
-    def __init__(self, inputs: Sequence[Sequence[Element]], op: Join) -> None:
-        self.operator = op
-        self.stores = []
-        self.batches = []
-        for items in inputs:
-            store = StreamStore(S)
-            whole = batch([e for e in items if e[1] > 0], S)
-            store.append(whole.ts, whole.columns)
-            store.reader(0)
-            self.stores.append(store)
-            ts, sign, seq = (np.array([e[i] for e in items], np.int64) for i in (0, 1, 3))
-            self.batches.append(Batch.referring(ts, sign.astype(np.int8), seq, store, range(len(S))))
-
-    def feed(self, cuts: Sequence[int], gathers: Sequence[int] = ()) -> Netted:
-        """gathers: the slices whose batches come without references."""
-        out = Queue(self.operator.schema, 1 << 30)
-        self.operator.outputs.append(out)
-        start = [0] * len(self.batches)
-        for number, cut in enumerate((*cuts, END)):
-            for i, b in enumerate(self.batches):
-                stop = int(np.searchsorted(b.ts, cut, side="right"))
-                if stop > start[i]:
-                    part = b.slice(start[i], stop)
-                    if number in gathers:
-                        part = Batch(part.ts, part.sign, part.columns)
-                    self.operator.inputs[i].put(part)
-                start[i] = stop
-                self.operator.inputs[i].progress = cut
-            while self.operator.is_ready():
-                self.operator.run(1 << 30)
-        taken = out.take(MAX_INSTANT)
-        return netted([] if taken is None else elements([taken]))
-
-
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("cuts", [(), (5, 20, 21, 40), tuple(range(1, 60))])
 def test_rows_in_a_store_are_referred_to_and_not_copied(name: str, cuts: tuple[int, ...]) -> None:
@@ -364,24 +313,15 @@ def test_state_given_as_arrays_and_taken_back_continues_alike(name: str, fifo: t
     graph = GRAPHS[name]
     fifo = fifo[: inputs_of(graph)]
     items = mixed(fifo, 41)
-    cut = 14
-    first, second = operator(graph, fifo=fifo), operator(graph, fifo=fifo)
-    before = feed(first, [[e for e in side if e[0] <= cut] for side in items], [10], until=cut)
-    for old, new in zip(first.synopses(), second.synopses()):
-        new.restore(old.arrays())
-        assert len(new) == len(old)
-    second.progress = cut
-    after = feed(second, [[e for e in side if e[0] > cut] for side in items], [30])
-    assert {**before, **after} == twin(items, graph, every_column(len(items)))
+    answer = feed_in_turn(operator(graph, fifo=fifo), operator(graph, fifo=fifo), items, 14)
+    assert answer == twin(items, graph, every_column(len(items)))
 
 
 def test_restored_rows_with_a_null_in_one_key_are_not_found_by_another() -> None:
     first, second = operator(CHAIN), operator(CHAIN)
     before = [[(1, 1, (0, 5, 0.0, True))], [(1, 1, (None, 5, 0.0, True))], []]
     feed(first, before, [2], until=2)
-    for old, new in zip(first.synopses(), second.synopses()):
-        new.restore(old.arrays())
-    second.progress = 2
+    go_on(second, first, 2)
     assert feed(second, [[], [], [(3, 1, (1, 5, 0.0, True))]], [5]) == {}
 
 
@@ -478,10 +418,7 @@ def test_streams_with_ranges_join_alike_in_small_buffers_and_blocks(monkeypatch:
     relations = [staying(items, range_) for items, range_ in zip(streams, ranges)]
     expected = entering(twin(relations, CHAIN, columns))
     for tuples in (1, 2, 3, 7):
-        monkeypatch.setattr(answers, "_TUPLES", tuples)
-        monkeypatch.setattr(answers, "MOST_INSPECTED", tuples)
-        monkeypatch.setattr(answers, "_FIRST_TUPLES", 1)
-        monkeypatch.setattr(join_module, "_PART", tuples)
+        shrink_buffers(monkeypatch, tuples)
         monkeypatch.setattr(by_pipelines, "_BLOCK", tuples)
         for room in (1, 1000):
             op = over_streams(CHAIN, columns, ranges)
@@ -520,18 +457,12 @@ def test_an_element_that_one_input_drops_is_not_joined_with_the_rows_of_another(
 @pytest.mark.parametrize("name", GRAPHS)
 def test_state_of_streams_with_ranges_continues_alike(name: str) -> None:
     graph = GRAPHS[name]
-    n, cut = inputs_of(graph), 14
+    n = inputs_of(graph)
     streams, columns, ranges = arriving(n, 95, 2), every_column(n), [3, 2, 4, None][:n]
     relations = [staying(items, range_) for items, range_ in zip(streams, ranges)]
     first, second = over_streams(graph, columns, ranges), over_streams(graph, columns, ranges)
-    early = [[e for e in side if e[0] <= cut] for side in streams]
-    before = feed(first, early, [10], until=cut, append_only=True)
-    for old, new in zip(first.synopses(), second.synopses()):
-        new.restore(old.arrays())
-        assert len(new) == len(old)
-    second.progress = cut
-    after = feed(second, [[e for e in side if e[0] > cut] for side in streams], [30], append_only=True)
-    assert entering({**before, **after}) == entering(twin(relations, graph, columns))
+    answer = feed_in_turn(first, second, streams, 14, append_only=True)
+    assert entering(answer) == entering(twin(relations, graph, columns))
 
 
 def test_rows_leave_when_only_time_passes() -> None:

@@ -11,14 +11,12 @@ import pytest
 
 from minidsms.cql.errors import MemoryLimitError
 from minidsms.elements import MAX_INSTANT, Schema
-from minidsms.joins import answer
-from minidsms.joins import join as join_module
 from minidsms.joins.equal_columns import Equality
 from minidsms.joins.join import Join
 from minidsms.joins.plan import Tree
 from minidsms.joins.tree import all_trees, flat
 from minidsms.queues import Queue
-from tests.joins.made import join_of
+from tests.joins.made import join_of, shrink_buffers
 from tests.joins.test_by_pipelines import (
     CHAIN,
     SEVERAL,
@@ -34,7 +32,7 @@ from tests.joins.test_by_pipelines import (
     twin,
     windows,
 )
-from tests.operators.harness import END, Element, Netted, batch, elements, feed, netted, queue
+from tests.operators.harness import END, Element, Netted, batch, elements, feed, feed_in_turn, netted, queue, take_step
 
 GRAPHS = {"chain": CHAIN, "star": STAR, "triangle": TRIANGLE, "several": SEVERAL}
 
@@ -224,10 +222,7 @@ def test_small_buffers_full_queues_and_small_rings_do_not_change_the_answer(
     expected = feed(operator(CHAIN, columns, shown), items)
     monkeypatch.setattr("minidsms.synopses.subresults._LEAST_CAPACITY", 2)
     for tuples, tree in product((1, 3), trees_of(CHAIN)):
-        monkeypatch.setattr(answer, "_TUPLES", tuples)
-        monkeypatch.setattr(answer, "MOST_INSPECTED", tuples)
-        monkeypatch.setattr(answer, "_FIRST_TUPLES", 1)
-        monkeypatch.setattr(join_module, "_PART", tuples)
+        shrink_buffers(monkeypatch, tuples)
         for room in (1, 1000):
             join = operator(CHAIN, columns, shown)
             join.take_tree(tree)
@@ -241,11 +236,8 @@ def test_small_buffers_and_small_rings_do_not_change_the_answer_over_relations(
     items, columns = mixed(fifo, 131, 60, 2), [(0, 1), (2, 2)]
     expected = twin(items, CHAIN, columns)
     monkeypatch.setattr("minidsms.synopses.subresults._LEAST_CAPACITY", 2)
-    monkeypatch.setattr(answer, "_FIRST_TUPLES", 1)
     for tuples, tree in product((1, 3), trees_of(CHAIN)):
-        monkeypatch.setattr(answer, "_TUPLES", tuples)
-        monkeypatch.setattr(answer, "MOST_INSPECTED", tuples)
-        monkeypatch.setattr(join_module, "_PART", tuples)
+        shrink_buffers(monkeypatch, tuples)
         for room in (1, 1000):
             join = operator(CHAIN, columns, fifo=fifo)
             join.take_tree(tree)
@@ -254,19 +246,13 @@ def test_small_buffers_and_small_rings_do_not_change_the_answer_over_relations(
 
 @pytest.mark.parametrize("fifo", [(True,) * 4, (False, True, False, False)])
 def test_state_given_as_arrays_and_taken_back_continues_alike(fifo: tuple[bool, ...]) -> None:
-    cut = 14
     items = mixed(fifo, 41)
     for tree in trees_of(STAR):
         first, second = operator(STAR, fifo=fifo), operator(STAR, fifo=fifo)
         first.take_tree(tree)
         second.take_tree(tree)
-        before = feed(first, [[e for e in side if e[0] <= cut] for side in items], [10], until=cut)
-        for old, new in zip(first.synopses(), second.synopses()):
-            new.restore(old.arrays())
-        assert sizes_of(second) == sizes_of(first)
-        second.progress = cut
-        after = feed(second, [[e for e in side if e[0] > cut] for side in items], [30])
-        assert {**before, **after} == twin(items, STAR, every_column(4))
+        answer = feed_in_turn(first, second, items, 14)
+        assert answer == twin(items, STAR, every_column(4))
 
 
 def test_a_tree_for_whose_subresults_there_is_no_memory_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -301,12 +287,7 @@ def test_subresults_shrink_after_a_burst_and_do_not_grow_with_the_stream() -> No
     for step in range(40):
         items = [(step, -1, (t, t, 0.0, True)) for t in range(3000 if step == 21 else 100 if step else 0)]
         items += [(step, 1, (t, t, 0.0, True)) for t in range(3000 if step == 20 else 100)]
-        for q in join.inputs:
-            q.put(batch(items, S))
-            q.progress = step
-        while join.is_ready():
-            join.run(1 << 30)
-        join.outputs[0].take(END)
+        take_step(join, items, step)
         sizes.append(sum(part.nbytes for part in join.synopses()[3:]))
         assert sizes_of(join) == [3000 if step == 20 else 100]
     assert sizes[19] == sizes[5] and sizes[-1] < sizes[20] / 4

@@ -7,15 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 
-from minidsms.elements import MAX_INSTANT, Batch, BoolArray, Schema, Type
-from minidsms.joins import answer as answers
+from minidsms.elements import Batch, BoolArray, Schema, Type
 from minidsms.joins.join import Join
 from minidsms.joins.spec import Condition, JoinSpec
 from minidsms.queues import Queue
-from minidsms.synopses.stream_store import StreamStore
+from tests.joins.made import Referring, shrink_buffers
 from tests.operators.harness import (
     END,
     Element,
@@ -26,12 +24,14 @@ from tests.operators.harness import (
     differences,
     elements,
     feed,
+    feed_in_turn,
     netted,
     queue,
     random_cuts,
     random_relation,
     random_window,
     run_in_order,
+    take_step,
 )
 
 S = Schema.of(("a", Type.INTEGER), ("b", Type.TEXT), ("x", Type.FLOAT))
@@ -122,9 +122,7 @@ def test_small_buffers_and_full_queues_do_not_change_the_answer(fifo: bool, monk
     left, right = relation(fifo, 7, 80, 2), relation(fifo, 8, 80, 2)
     expected = run_in_order(operator((0,), (0,), fifo, fifo), [left, right])
     for pairs in (1, 2, 3, 7):
-        monkeypatch.setattr(answers, "_TUPLES", pairs)
-        monkeypatch.setattr(answers, "MOST_INSPECTED", pairs)
-        monkeypatch.setattr(answers, "_FIRST_TUPLES", 1)
+        shrink_buffers(monkeypatch, pairs)
         for room in (1, 1000):
             assert run_in_order(operator((0,), (0,), fifo, fifo), [left, right], room=room, budget=5) == expected
 
@@ -197,13 +195,8 @@ def test_state_does_not_grow_with_the_stream(fifo: bool) -> None:
     for _ in range(60):
         pairs = [((t, -1, (t - 20, 0, 0.0)), (t, 1, (t, 0, 0.0))) for t in range(ts, ts + 200)]
         items = [e for pair in pairs for e in pair if e[2][0] >= 0]
-        for q in op.inputs:
-            q.put(batch(items, S))
-            q.progress = ts + 199
+        take_step(op, items, ts + 199)
         ts += 200
-        while op.is_ready():
-            op.run(1 << 30)
-        op.outputs[0].take(END)
         sizes.append(op.describe().figures["bytes"])
     assert sizes[-1] == sizes[5]
 
@@ -219,52 +212,22 @@ def test_an_index_shrinks_again_after_a_burst() -> None:
         assert op.describe().figures["bytes"] < (600_000 if fifo else 20_000)
 
 
-class Referring:
-    """A join over two FIFO windows whose batches refer to stream stores, as the planner's do."""
-
-    def __init__(self, left: Sequence[Element], right: Sequence[Element], keys: Sequence[int]) -> None:
-        self.operator = operator(keys, keys, True, True)
-        self.stores = []
-        self.batches = []
-        for items in (left, right):
-            store = StreamStore(S)
-            arrivals = [e for e in items if e[1] > 0]
-            whole = batch(arrivals, S)
-            store.append(whole.ts, whole.columns)
-            store.reader(0)
-            self.stores.append(store)
-            ts, sign, seq = (np.array([e[i] for e in items], np.int64) for i in (0, 1, 3))
-            self.batches.append(Batch.referring(ts, sign.astype(np.int8), seq, store, range(len(S))))
-
-    def feed(self, cuts: Sequence[int]) -> Netted:
-        out = Queue(self.operator.schema, 1 << 30)
-        self.operator.outputs.append(out)
-        start = [0, 0]
-        for cut in (*cuts, END):
-            for i, b in enumerate(self.batches):
-                stop = int(np.searchsorted(b.ts, cut, side="right"))
-                if stop > start[i]:
-                    self.operator.inputs[i].put(b.slice(start[i], stop))
-                start[i] = stop
-                self.operator.inputs[i].progress = cut
-            while self.operator.is_ready():
-                self.operator.run(1 << 30)
-        taken = out.take(MAX_INSTANT)
-        return netted([] if taken is None else elements([taken]))
+def referring(left: Sequence[Element], right: Sequence[Element], keys: tuple[int, ...]) -> Referring:
+    return Referring([left, right], operator(keys, keys, True, True))
 
 
 @pytest.mark.parametrize("keys", [(0,), (0, 1), ()])
 @pytest.mark.parametrize("cuts", [(), (5, 20, 21, 40), tuple(range(1, 80))])
 def test_rows_in_a_store_are_referred_to_and_not_copied(keys: tuple[int, ...], cuts: tuple[int, ...]) -> None:
     left, right = relation(True, 21), relation(True, 22)
-    join = Referring(left, right, keys)
+    join = referring(left, right, keys)
     assert join.feed(cuts) == twin(left, right, keys, keys)
     assert all(side.refers for side in join.operator.synopses())
 
 
 def test_an_empty_side_holds_nothing_of_its_store() -> None:
     left, right = relation(True, 21), relation(True, 22)
-    join = Referring(left, right, (0,))
+    join = referring(left, right, (0,))
     join.feed((5, 9))
     for store in join.stores:
         ours = store._readers[1:]
@@ -272,7 +235,7 @@ def test_an_empty_side_holds_nothing_of_its_store() -> None:
 
 
 def test_a_closed_join_claims_nothing() -> None:
-    join = Referring(relation(True, 21), relation(True, 22), (0,))
+    join = referring(relation(True, 21), relation(True, 22), (0,))
     join.feed((5,))
     join.operator.close()
     assert all(len(store._readers) == 1 for store in join.stores)
@@ -280,7 +243,7 @@ def test_a_closed_join_claims_nothing() -> None:
 
 def test_rows_that_come_without_reference_later_are_joined_too() -> None:
     left, right = relation(True, 31), relation(True, 32)
-    join = Referring(left, right, (0, 1))
+    join = referring(left, right, (0, 1))
     half = len(left) // 2
     while left[half][0] == left[half - 1][0]:
         half += 1
@@ -307,15 +270,8 @@ def test_rows_that_come_without_reference_later_are_joined_too() -> None:
 @pytest.mark.parametrize("keys", [(0,), (0, 1), ()])
 def test_state_given_as_arrays_and_taken_back_continues_alike(fifo: bool, keys: tuple[int, ...]) -> None:
     left, right = relation(fifo, 41), relation(fifo, 42)
-    cut = 20
-    first, second = operator(keys, keys, fifo, fifo), operator(keys, keys, fifo, fifo)
-    before = feed(first, [[e for e in side if e[0] <= cut] for side in (left, right)], [10], until=cut)
-    for old, new in zip(first.synopses(), second.synopses()):
-        new.restore(old.arrays())
-        assert len(new) == len(old)
-    second.progress = cut
-    after = feed(second, [[e for e in side if e[0] > cut] for side in (left, right)], [30])
-    assert {**before, **after} == twin(left, right, keys, keys)
+    answer = feed_in_turn(operator(keys, keys, fifo, fifo), operator(keys, keys, fifo, fifo), [left, right], 20)
+    assert answer == twin(left, right, keys, keys)
 
 
 def test_live_codes_are_those_of_the_rows_held() -> None:

@@ -15,17 +15,17 @@ from minidsms.queues import Queue
 from minidsms.synopses import key_counts
 from tests.joins.test_two_way import KEYS, S, relation
 from tests.operators.harness import (
-    END,
     Element,
     Netted,
     Row,
-    batch,
     contents,
     differences,
     feed,
+    feed_in_turn,
     queue,
     random_cuts,
     run_in_order,
+    take_step,
 )
 
 
@@ -119,12 +119,7 @@ def test_dead_keys_are_freed() -> None:
         items: list[Element] = [(step, -1, (k - 100, 0, 0.0)) for k in keys if step] + [
             (step, 1, (k, 0, 0.0)) for k in keys
         ]
-        for q in op.inputs:
-            q.put(batch(items, S))
-            q.progress = step
-        while op.is_ready():
-            op.run(1 << 30)
-        op.outputs[0].take(END)
+        take_step(op, items, step)
         sizes.append(op.describe().figures["bytes"])
     assert op.describe().figures["right_keys"] == 100
     assert sizes[-1] == sizes[5]
@@ -135,15 +130,9 @@ def test_dead_keys_are_freed() -> None:
 @pytest.mark.parametrize("keys", [(0,), (0, 1), ()])
 def test_state_given_as_arrays_and_taken_back_continues_alike(fifo: bool, anti: bool, keys: tuple[int, ...]) -> None:
     left, right = relation(fifo, 41), relation(False, 42)
-    cut = 20
     first, second = operator((keys, keys), anti, fifo), operator((keys, keys), anti, fifo)
-    before = feed(first, [[e for e in side if e[0] <= cut] for side in (left, right)], [10], until=cut)
-    for old, new in zip(first.synopses(), second.synopses()):
-        new.restore(old.arrays())
-        assert len(new) == len(old)
-    second.progress = cut
-    after = feed(second, [[e for e in side if e[0] > cut] for side in (left, right)], [30])
-    assert {**before, **after} == twin(left, right, keys, keys, anti)
+    answer = feed_in_turn(first, second, [left, right], 20)
+    assert answer == twin(left, right, keys, keys, anti)
 
 
 def test_live_codes_are_those_of_rows_and_keys_held() -> None:
