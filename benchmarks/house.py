@@ -33,6 +33,8 @@ NODES = ("Filter", "Distinct", "SemiJoin", "KeepArrival", "Aggregate GroupBy", "
 """Some nodes of plans, by the names that their classes have or had."""
 NODE_MODULES = ("minidsms.cql.bound", "minidsms.plan.logical")
 """Where the classes of nodes stand."""
+MOST_FILES = 5
+"""That should name a node."""
 ACCESS_METHODS = ("ByHash", "ByCells BY_CELLS BY_ORDER", "ByAddress BY_ADDRESS")
 """Access methods, by the names of their classes and of their tags."""
 TECHNIQUES = ("caching", "join_trees", "join_ordering", "k_mon", "filter_ordering", "content_routing")
@@ -220,6 +222,16 @@ def _nodes_named(source: Source) -> frozenset[str]:
     return frozenset(spoken | ({n.name for n in nodes if isinstance(n, ast.ClassDef)} if is_home else set()))
 
 
+def nodes(files: Sequence[Source]) -> list[str]:
+    """The classes of nodes: `Node`'s subclasses, and theirs, in the modules of nodes."""
+    homes = [s for s in files if s.name.removesuffix(".py").replace("/", ".") in NODE_MODULES]
+    classes = [n for source in homes for n in ast.walk(source.tree) if isinstance(n, ast.ClassDef)]
+    found = {"Node"}
+    for _ in classes:
+        found |= {n.name for n in classes if found & {ast.unparse(base).rpartition(".")[2] for base in n.bases}}
+    return sorted(found - {"Node"})
+
+
 def importers(files: Sequence[Source], module: str) -> list[str]:
     """Files that import a module, or one below it, from outside its folder."""
     folder = module.replace(".", "/")
@@ -262,6 +274,9 @@ def report(folder: Path, details: bool) -> dict[str, int]:
     for node in NODES:
         which = files_of_node(files, node)
         say(f"files that name the node {node}", len(which), which)
+    told = sorted(((len(files_of_node(files, node)), node) for node in nodes(files)), reverse=True)
+    many_files = [f"{count:4} {node}" for count, node in told if count > MOST_FILES]
+    say(f"nodes that more than {MOST_FILES} files name", len(many_files), many_files)
     for method in ACCESS_METHODS:
         which = files_naming(files, method)
         say(f"files that name the access method {method.split()[0]}", len(which), which)

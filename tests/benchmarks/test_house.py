@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.house import chain_walks, functions, into_facades, join_families, report, sources, upward
+from benchmarks.house import (
+    chain_walks,
+    files_of_node,
+    functions,
+    into_facades,
+    join_families,
+    nodes,
+    report,
+    sources,
+    upward,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,6 +46,20 @@ def test_counts_of_a_kernel(tmp_path: Path) -> None:
     found = report(tmp_path, details=False)
     assert found["integer words of kernels (constants in capitals)"] == 2
     assert found["join kernels (compiled functions that join)"] == 1
+
+
+def test_nodes_are_counted_by_the_files_that_name_them(tmp_path: Path) -> None:
+    bound = "class Node: ...\nclass Filter(Node): ...\nclass Same(Filter): ...\nclass Kind: ...\n"
+    plan = "from minidsms.cql import bound\nclass Stop(bound.Node): ...\n"
+    rule = "from minidsms.cql.bound import Filter, Same\ndef rule(node): return isinstance(node, Filter)\n"
+    for name, text in {"cql/bound": bound, "plan/logical": plan, **{f"plan/rule{i}": rule for i in range(5)}}.items():
+        path = tmp_path / "minidsms" / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    files = sources(tmp_path)
+    assert nodes(files) == ["Filter", "Same", "Stop"]
+    assert [len(files_of_node(files, node)) for node in nodes(files)] == [6, 1, 1]
+    assert report(tmp_path, details=False)["nodes that more than 5 files name"] == 1
 
 
 def test_a_form_of_a_join_kernel_belongs_to_its_family(tmp_path: Path) -> None:
