@@ -352,11 +352,9 @@ class Connection(Archiving, ReadsSources):
         with self.lock:
             key = self._open_for_rows(name)
             if key not in self._relations:
-                raise (
-                    Error(f"{one_line(name)} is a stream: nothing is replaced there")
-                    if key in self._streams
-                    else (self._unknown(name))
-                )
+                if key in self._streams:
+                    raise Error(f"{one_line(name)} is a stream: nothing is replaced there")
+                raise self._unknown(name)
             if self._callbacks.are_calling():
                 self._callbacks.defer(lambda: self.change_relation(name, change))
                 return 0

@@ -37,7 +37,6 @@ _LONGEST = 2000
 """Characters of a statement that are looked at."""
 _AGGREGATED = re.compile(rf"\b(?:{'|'.join((*AGGREGATES, *SYNONYMS))})\s*\(", re.IGNORECASE)
 _GROUPED = re.compile(rf"\b(?:GROUP\s+BY|OVER\s*\(|DISTINCT)|{_AGGREGATED.pattern}", re.IGNORECASE)
-_SELECTED = re.compile(r"(?P<distinct>DISTINCT )?(?P<items>(?!.*\bOVER\b).*)$", re.IGNORECASE)
 _COUNTED = re.compile(rf"\bCOUNT(?:_IF)?\s*\([^()]*\)(?:\s+AS\s+(?P<name>{_NAME}))?", re.IGNORECASE)
 _OF_STREAMS = re.compile(r"(?P<operator>[IDR]STREAM)\s*\((?P<items>.*)\)$", _FLAGS)
 

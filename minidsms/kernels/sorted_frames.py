@@ -494,6 +494,6 @@ def tell_frames(work: Work, frame: FrameOf, sliding: Sliding) -> int:
         _slide(0, slots, 0, len(slots), work, frame, sliding, of[FIELDS:])
         for p in range(len(slots)):
             write(work.out, k, 0, 1, kept.rows[slots[p]])
-            write_result(work.out, k, work.beside, 0, p)
+            write_result(work.out, k, work.beside, p)
             k += 1
     return int(k)

@@ -379,10 +379,11 @@ def are_same(beside: Beside, i: int, j: int) -> Any:
 
 
 @helper(inline=True)
-def write_result(out: RankedRows, k: int, beside: Beside, side: int, place: int) -> Any:
-    out.results[k], out.told[k] = beside.results[side, place], beside.told[side, place]
+def write_result(out: RankedRows, k: int, beside: Beside, place: int) -> Any:
+    """Write the result before of the row at a place."""
+    out.results[k], out.told[k] = beside.results[0, place], beside.told[0, place]
     if len(out.high) > 0:
-        out.high[k] = beside.high[side, place]
+        out.high[k] = beside.high[0, place]
 
 
 @helper(typed=True)
@@ -420,7 +421,7 @@ def differ(work: Work, slots: Int64s) -> None:
         for p in range(i, ends):
             if told[0, p] != CANCELLED:
                 write(out, k, spans.now, -1, rows[before[p]])
-                write_result(out, k, beside, 0, p)
+                write_result(out, k, beside, p)
                 k += 1
         for q in range(j, starts):
             if told[1, q] != CANCELLED:
@@ -751,6 +752,6 @@ def tell(work: Work) -> int:
         _results(slots, 0, are, kept.rows, asked, beside, 0)
         for p in range(asked.distance if asked.function == SHOWN else 0, are):
             write(out, k, 0, 1, kept.rows[slots[p]])
-            write_result(out, k, beside, 0, p)
+            write_result(out, k, beside, p)
             k += 1
     return int(k)

@@ -8,8 +8,7 @@ Invariants:
   - `progress`: every instant up to it has been processed, and its output stands in the output queues;
   - output obeys the invariants of `elements.Batch` (within an instant deletions first, no transients);
   - an error is a property of an instant, not of a batch: `fail(ts, ..)` ends the output just before ts, so that
-  answers do not
-    depend on batch boundaries (docs/semantics T5, R4).
+    answers do not depend on batch boundaries (docs/semantics T5, R4).
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ SMALL = 2048
 LARGE = 8_192
 """Elements of batches that are taken one at a time: to join them is to copy them."""
 MOST_BY_HAND = 256
-"""Elements of a slice, and of what an operator makes of it, that pass from hand to hand in any plan
-(`engine.by_hand`)."""
+"""Elements of a slice, and of what an operator makes of it, that pass from hand to hand in any plan (`engine.by_hand`).
+"""
 QUEUED = Batch.empty(Schema(()))
 """In place of what is given by hand: it stands in the output queues, or what it is made of in the input queues."""
 _NO_MORE: Iterator[Batch] = iter(())

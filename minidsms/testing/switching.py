@@ -45,15 +45,15 @@ def in_turn(*calls: Before | None) -> Before | None:
 
 
 @contextmanager
-def forced_switching(db: Connection, every: int = 1, seed: int = 0, plan: Any = None) -> Iterator[None]:
+def forced_switching(db: Connection, every: int = 1, seed: int = 0) -> Iterator[None]:
     """Within the block, every adaptive place of every query of the connection switches its plan at each `every`-th
-    element: to `plan` where that is legal, else, with None, to a random legal one. Statistics do not count meanwhile.
+    element, to a random legal one. Statistics do not count meanwhile.
 
     The switches stand in the plan log with the reason "forced". The same seed and input give the same switches.
     """
     if every < 1:
         raise ValueError("plans are switched at every element at most")
-    before, db.streamon.forcing = db.streamon.forcing, ForcedSwitching(every, seed, plan)
+    before, db.streamon.forcing = db.streamon.forcing, ForcedSwitching(every, seed)
     try:
         yield
     finally:
