@@ -49,6 +49,14 @@ class BagArrays(NamedTuple):
     figures: BagFigures
 
 
+class BagChanges(NamedTuple):
+    """Rows that come (sign +1) and go (-1), in the order of ts, as words."""
+
+    ts: Int64s
+    sign: Int8s
+    rows: Int64Table
+
+
 @kernel(f"void(int64[:, ::1], int64, {_A}, {_A})")
 def chain_rows(words: Int64Array, size: int, buckets: Int64Array, next_in_bucket: Int64Array) -> None:
     """Fill empty buckets with the rows [0, size)."""
@@ -121,27 +129,21 @@ def _change(changes: Int64Table, row: int, sign: int, bag: BagArrays) -> int:
 
 @kernel
 def show_bag(
-    change_ts: Int64s,
-    change_sign: Int8s,
-    changes: Int64Table,
-    events: Int64s,
-    is_whole: int,
-    bag: BagArrays,
-    cursor: BagCursor,
-    out_ts: Int64s,
+    changes: BagChanges, events: Int64s, is_whole: bool, bag: BagArrays, cursor: BagCursor, out_ts: Int64s,
     out_words: Int64Table,
-) -> int:
+) -> int:  # fmt: skip
     """Write the whole bag at each event instant, changes up to it applied; returns why it stopped.
 
     is_whole: never split an instant between two outputs (they are sorted afterwards).
     """
     words, counts, figures = bag.words, bag.counts, bag.figures
+    change_ts, change_sign, rows = changes
     e, i, k, room = cursor.event, cursor.change, 0, len(out_ts)
     status = DONE
     while True:
         if cursor.is_showing == 0:
             while i < len(change_ts) and (e >= len(events) or change_ts[i] <= events[e]):
-                if _change(changes, i, change_sign[i], bag) == 0:
+                if _change(rows, i, change_sign[i], bag) == 0:
                     status = NEEDS_SLOTS
                     break
                 i += 1

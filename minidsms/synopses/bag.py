@@ -41,20 +41,20 @@ class Bag:
 
         Bounded runs; is_whole: but never a part of an instant. Changes after the last event are applied too.
         """
-        ts, sign, changes = NO_INSTANTS, _NO_SIGNS, self._no_words
+        changes = kernels.BagChanges(NO_INSTANTS, _NO_SIGNS, self._no_words)
         if batch is not None:
-            ts, sign, changes = normal(batch.ts), normal(batch.signs), self._as_words(batch)
+            changes = kernels.BagChanges(normal(batch.ts), normal(batch.signs), self._as_words(batch))
         elif not len(self) or not len(events):
             return
         events = normal(events)
         cursor = kernels.BagCursor()
         # An estimate: what is there now and comes in this batch, at each event.
-        room = max(1, min((len(self) + len(ts)) * len(events), _LARGEST_OUTPUT))
+        room = max(1, min((len(self) + len(changes.ts)) * len(events), _LARGEST_OUTPUT))
         status = -1
         while status != kernels.DONE:
             out_ts, out_words = np.empty(room, np.int64), np.empty((room, self._width), np.int64)
             bag = kernels.BagArrays(self._words, self._counts, self._next, self._buckets, self._figures)
-            status = kernels.show_bag(ts, sign, changes, events, int(is_whole), bag, cursor, out_ts, out_words)
+            status = kernels.show_bag(changes, events, is_whole, bag, cursor, out_ts, out_words)
             if status == kernels.NEEDS_SLOTS:
                 self._resize(2 * len(self._counts))
             elif status == kernels.NEEDS_ROOM:
