@@ -380,6 +380,10 @@ class ByRow(Node):
         return beneath(self).is_append_only
 
     @property
+    def has_one_row(self) -> bool:
+        return beneath(self).has_one_row
+
+    @property
     def is_netted(self) -> bool:
         below = beneath(self, lambda project: project.shows_all)
         return not isinstance(below, Project) and below.is_netted
@@ -627,6 +631,10 @@ class Aggregate(Node):
     start: Node | None = None
     is_netted = True
     memory = Memory.ROWS
+
+    @property
+    def has_one_row(self) -> bool:
+        return not self.keys
 
     def text(self) -> str:
         calls = ", ".join(map(print_aggregate, self.aggregates))

@@ -203,6 +203,11 @@ class Node:
         return False
 
     @property
+    def has_one_row(self) -> bool:
+        """It never has more rows than one."""
+        return False
+
+    @property
     def is_fifo(self) -> bool:
         """Deletions come in the order of the insertions."""
         return False

@@ -74,7 +74,6 @@ from minidsms.plan.n_way_joins import plan_key
 from minidsms.plan.panes import by_panes
 from minidsms.plan.reading import is_immediate
 from minidsms.plan.reduced_joins import reduced_from, reduced_join
-from minidsms.plan.rules.pass_what_enters import has_one_row
 from minidsms.plan.screening import box_of
 from minidsms.plan.sharing import RunningOperators, lineage_key, name_lineage, operators_behind
 from minidsms.queues import Queue
@@ -398,7 +397,7 @@ class PhysicalPlanner:
 
     def _lookup_join(self, node: LookupJoin) -> Operator:
         stream, relation = map(self._queue, node.inputs)
-        if not node.keys and has_one_row(node.right):
+        if not node.keys and node.right.has_one_row:
             from minidsms.operators.lookup_row import LookupRow
 
             return LookupRow(stream, relation, node.columns, node.schema, node.outer)

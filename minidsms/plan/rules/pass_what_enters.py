@@ -103,7 +103,7 @@ class _Streams:
             return None
         which = is_momentary.index(True)
         relation = self.done[id(join.inputs[1 - which])]
-        if matching.is_banded and (matching.pairs or not has_one_row(relation)):
+        if matching.is_banded and (matching.pairs or not relation.has_one_row):
             return None
         stream = self._stream(join.inputs[which])
         stream, own = _with_columns(stream, [pair[which] for pair in matching.pairs])
@@ -140,12 +140,6 @@ def _matching(join: bound.Join | MultiJoin) -> _Matching | None:
         return None
     columns = [(0, c) for c in range(width)] + [(1, c) for c in range(len(join.right.schema))]
     return _Matching(pairs, columns, outer, rest)
-
-
-def has_one_row(node: Node) -> bool:
-    """It never has more."""
-    below = bound.beneath(node)
-    return isinstance(below, bound.Aggregate) and not below.keys
 
 
 def _with_columns(node: Node, exprs: Sequence[Expr]) -> tuple[Node, list[int]]:
