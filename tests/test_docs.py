@@ -22,7 +22,7 @@ import pytest
 
 from minidsms.cql.parser import parse
 from minidsms.cql.stream_script import parse_script
-from minidsms.testing.golden import check, parse_scripts, rewritten
+from tests.golden_scripts import check, parse_scripts, rewritten
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from minidsms.testing.golden import ScriptError, check, parse_scripts, rewritten
+from tests.golden_scripts import ScriptError, check, parse_scripts, rewritten
 
 SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*.cqlt"))
 
