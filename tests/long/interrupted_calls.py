@@ -427,7 +427,7 @@ def _check_nothing_left(world: World) -> None:
         db.execute(f"DROP VIEW {name}")
     assert not [each for each in db._each if each.has_news], "rules are left behind their table"
     for rules in list(db._each):
-        rules.close()  # type: ignore[attr-defined]
+        rules.close()
     for each in list(db.inputs):
         if not getattr(each, "is_system", False) and not getattr(each.definition, "is_system", False):
             kind = "STREAM" if each.definition.name.lower() in db.catalog.streams else "RELATION"

@@ -162,7 +162,7 @@ def answered(
             if i == len(parts) // 2:
                 queries.append(db.query(text))
         db.advance(ts)
-        return [query.snapshot() for query in queries]
+        return [list(query.snapshot()) for query in queries]
 
 
 def main(arguments: list[str]) -> int:

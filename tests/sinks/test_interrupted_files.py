@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import signal
@@ -25,12 +26,18 @@ def db() -> Iterator[Any]:
         yield connection
 
 
-@pytest.fixture
-def most_bytes() -> Iterator[Any]:
-    """Sets how long files may become: what is beyond is written in part, then refused, as on a full disk."""
+@contextlib.contextmanager
+def most_bytes(n: int) -> Iterator[None]:
+    """Files may become so long: what is beyond is written in part, then refused, as on a full disk.
+
+    The limit holds for the whole process: within it nothing may be reported.
+    """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield lambda n: resource.setrlimit(resource.RLIMIT_FSIZE, (n, before[1]))
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def appending(db: Any, path: Path) -> Any:
@@ -39,17 +46,15 @@ def appending(db: Any, path: Path) -> Any:
     return query
 
 
-def test_a_full_disk_leaves_only_whole_lines_in_an_appended_file(db: Any, tmp_path: Path, most_bytes: Any) -> None:
+def test_a_full_disk_leaves_only_whole_lines_in_an_appended_file(db: Any, tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
     appending(db, path)
     db.push("S", (1,), ts=1)
     db.advance(1)
-    most_bytes(30)
-    with pytest.raises(minidsms.Error, match="cannot write"):
+    with pytest.raises(minidsms.Error, match="cannot write"), most_bytes(30):
         db.push("S", [(v,) for v in range(10)], ts=2)
         db.advance(2)
     assert path.read_text() == "_ts,_sign,v\n1,1,1\n"
-    most_bytes(1000)
     appending(db, path)
     db.push("S", (3,), ts=3)
     db.advance(3)
@@ -77,18 +82,14 @@ def test_a_single_line_without_its_end_is_ended(db: Any, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("suffix", ["csv", "arrow", "parquet"])
-def test_a_full_disk_leaves_no_file_that_should_appear_whole(
-    db: Any, tmp_path: Path, most_bytes: Any, suffix: str
-) -> None:
+def test_a_full_disk_leaves_no_file_that_should_appear_whole(db: Any, tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"out.{suffix}"
     path.write_text("what stood there")
     query = db.query("SELECT v FROM S")
-    most_bytes(10)
-    with pytest.raises(minidsms.Error, match="cannot write"):
+    with pytest.raises(minidsms.Error, match="cannot write"), most_bytes(10):
         query.into(path)
         db.push("S", [(v,) for v in range(10)], ts=2)
         query.close()
-    most_bytes(1000)
     assert path.read_text() == "what stood there"
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
