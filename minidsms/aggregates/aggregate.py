@@ -54,8 +54,7 @@ class Settings:
 
     values: how many of them, the first, are values and not sort keys.  parameters: the literal ones.  keys: how it
     sorts, by the arguments behind the values or, with WITHIN GROUP, by the value.  passes_nulls: rows with a NULL value
-    do not count.  by_arrival: a row's last value is
-    its arrival number.  is_append_only: rows only come.
+    do not count.  by_arrival: a row's last value is its arrival number.  is_append_only: rows only come.
     """
 
     values: int = 1

@@ -85,9 +85,8 @@ class Call(Expr):
     """A built-in operator or function of `cql.functions`, by its lower-case name.
 
     Operators: + - * / % neg || = <> < <= > >= and or not like in, "is null", "is distinct from". `and` and `or` take
-    two or more arguments (flattened). `in` takes the value, then the list, or
-    one LiteralList. Negated forms are `not` of the plain one,
-    except that `is not null` is `not(is null)`. BETWEEN is bound to its two comparisons.
+    two or more arguments (flattened). `in` takes the value, then the list, or one LiteralList. Negated forms are `not`
+    of the plain one, except that `is not null` is `not(is null)`. BETWEEN is bound to its two comparisons.
     """
 
     function: str

@@ -6,8 +6,8 @@ they put out follow from it, and so does the state of all that reads these.
 
 Of an operator there is one entry of the log, `synopsis`, behind the one that creates its query: its header names the
 arrays, their types and shapes, and after it they stand one behind the other, little-endian, in the order of C, cut
-such that pieces do not change where they need not (`blocks.py`). Texts
-stand in them by their codes; the entry `texts`, before all others, says which text has which.
+such that pieces do not change where they need not (`blocks.py`). Texts stand in them by their codes; the entry `texts`,
+before all others, says which text has which.
 
 Invariant: an operator goes on from kept state, and from what came later, or from elements, never from both.
 """

@@ -125,8 +125,8 @@ class StreamInput:
         after each `chunk` rows stored, so that what nobody has to keep is processed while it is warm and the store
         stays small; everything has been checked before the first call. Whoever gives it processes what is left, and
         lets the store `keep` what then still stands in the arrays given. refuse: asked with the number of rows before
-        any is stored; it may raise. DataError where something does not fit the
-        schema; LateElementError for a row at or before the progress, unless the stream was declared LATE DROP.
+        any is stored; it may raise. DataError where something does not fit the schema; LateElementError for a row at
+        or before the progress, unless the stream was declared LATE DROP.
         """
         row = self.one_row(data, ts)
         if row is not None:

@@ -1,10 +1,11 @@
 """Multiplicities per row: the loop of DISTINCT and of the set operators.
 
 For every distinct row (by id) `counts` (cap, 3) int64 keeps: how often it stands on the left, on the right, and in
-the output as last put out. The rule says how often it should be there; at the end of an instant each row the
-instant X changes its answer by at most one
-per element, so n elements give at most n output rows. Naming a row twice does no harm: the second time nothing
-differs. What an instant leaves nowhere at all is named too, so that its id can be given back.
+the output as last put out. The rule says how often it should be there. At the end of an instant each row that came to a
+side, or left it, and under ALL each of which an element came, is compared and the difference put out, deletions first.
+Every rule changes its answer by at most one per element, so n elements give at most n output rows. Naming a row twice
+does no harm: the second time nothing differs. What an instant leaves nowhere at all is named too, so that its id can be
+given back.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The rows of one relation that have (or lack) a partner in another: IN, EXISTS and their negations.
 
 A left row is in the output while some right row has its key; anti: while none has. Keys with a NULL have no partner.
-Each instant the right's changes are netted per key first, so that
-a key whose last row is replaced by another disturbs nothing.  docs/semantics R1, R2; Babu 2005, section 2.2.2.
+Each instant the right's changes are netted per key first, so that a key whose last row is replaced by another disturbs
+nothing.  docs/semantics R1, R2; Babu 2005, section 2.2.2.
 
 Invariant: between slices the output is { l in left : count(right rows with key of l) > 0 }, or = 0.
 """

@@ -84,7 +84,7 @@ class _Family:
 class FamilyPlan:
     """The plan of a query in its family. root: the plan shared.  number: the query's.  box: of its condition.
 
-    stream: that of the filter.  notes: for EXPLAIN.
+    streams: those that it reads, in lower case.  notes: for EXPLAIN.
     """
 
     root: Stop

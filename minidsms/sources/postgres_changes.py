@@ -2,8 +2,7 @@
 
 Invariants: the rows that are there at first are those of the slot's snapshot, so that nothing is missing between them
 and the first change, and nothing comes twice; they, and the rows of a transaction, stand in one block, and so come at
-one instant;
-the server is told to forget a block when all its rows are pushed, and never a part of one.
+one instant; the server is told to forget a block when all its rows are pushed, and never a part of one.
 """
 
 from __future__ import annotations
