@@ -8,10 +8,13 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from minidsms.cql import syntax
-from minidsms.cql.errors import Error, one_line
+from minidsms.cql.errors import Error, one_line, quoted
 from minidsms.cql.printer import print_statement
-from minidsms.elements import Type
+from minidsms.elements import INT64_MAX, Type
 from minidsms.inputs.foreign import check_whole
 from minidsms.shell.column_guesses import Guess, delimiter_of, guess, guess_epoch, merged_options, slack_of
 from minidsms.sources.csv_rows import CONVERSION
@@ -26,13 +29,16 @@ _INSTANTS = ("ts", "t", "time", "timestamp", "at", "instant", "_ts")
 
 @dataclass(frozen=True)
 class _Sample:
-    """The beginning of a file: names, types, rows as an Arrow table, what has been guessed by column, the delimiter."""
+    """The beginning of a file: names, types, rows as an Arrow table, what has been guessed by column, the delimiter;
+    why columns are left out.
+    """
 
     names: list[str]
     types: list[Type]
     table: Any
     guesses: dict[str, Guess]
     delimiter: str = ","
+    left_out: tuple[str, ...] = ()
 
 
 def declaration(source: Any, name: str | None = None) -> str:
@@ -46,11 +52,8 @@ def declaration(source: Any, name: str | None = None) -> str:
     if not is_table and not isinstance(source, str | os.PathLike):
         raise Error(f"a path, or a table of pyarrow, polars or pandas, was expected, not {type(source).__name__}")
     if is_table:
-        import pyarrow as pa
-
-        table = pa.table(source)
-        names, types = table.column_names, [_type(field.type) for field in table.schema]
-        sample, path = _Sample(names, types, table.slice(0, 1000), {}, ""), None
+        table = source if isinstance(source, pa.Table) else pa.table(source)
+        sample, path = _held(table.slice(0, 1000), ""), None
     else:
         path = os.fspath(source)
         sample = _guessed(_sample(path))
@@ -81,6 +84,7 @@ def _proposed(sample: _Sample, name: str, path: str | None) -> tuple[str, list[s
     given = tuple(syntax.Option(key, value) for key, value in options.items())
     source = None if path is None else syntax.Source(path, options=given)
     reasons = [guess.reason for guess in sample.guesses.values() if guess.reason]
+    reasons += [each if path is not None else f"{each}; push the table without it" for each in sample.left_out]
     by = _instants(sample)
     if by is None:
         reasons.append("no column looks like an instant: all rows are there from the first instant on")
@@ -118,7 +122,6 @@ def _guessed(sample: _Sample) -> _Sample:
 
 def _texts(column: Any) -> Any:
     """A column that its reader took for TEXT as texts, also where it has no value, or one that is no UTF-8."""
-    import pyarrow as pa
 
     if pa.types.is_null(column.type):
         return column.cast(pa.string())
@@ -137,7 +140,6 @@ def _rounded(late_ms: int) -> tuple[str, str]:
 
 def _lateness(sample: _Sample, by: str) -> int:
     """By how much the sample's rows are out of order, in milliseconds."""
-    import pyarrow as pa
 
     if by in sample.guesses:
         return slack_of(sample.guesses[by].instants)
@@ -149,7 +151,6 @@ def _lateness(sample: _Sample, by: str) -> int:
 
 def _sample(path: str) -> _Sample:
     """The beginning of a file. The delimiter is "" where it has a form of its own."""
-    import pyarrow as pa
 
     kind = os.path.splitext(unpacked_name(path))[1]
     try:
@@ -157,19 +158,43 @@ def _sample(path: str) -> _Sample:
         is_named = all(name.strip() for name in table.column_names)
     except UnicodeDecodeError:
         raise Error(f"cannot read {path!r}: its first line is no UTF-8\nhelp: {CONVERSION}") from None
+    except Error as error:
+        raise Error(f"cannot read {path!r}: {error}") from None
     except (OSError, pa.ArrowException, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
         raise Error(f"cannot read {path!r}: {reason}") from None
-    if not table.column_names or not is_named:
+    if delimiter and not (table.column_names and is_named):
         raise Error(f"{path!r} has no line of names\nhelp: its first line names the columns, or it is no CSV file")
-    types = [_type(field.type) for field in table.schema]
+    sample = _held(table, delimiter, Type.TEXT if delimiter or kind in _JSON else None)
     if kind in _JSON:  # in other lines something else may be nested there
-        types = [Type.TEXT if type_.is_nested else type_ for type_ in types]
-    return _Sample(table.column_names, types, table, {}, delimiter)
+        types = [Type.TEXT if type_.is_nested else type_ for type_ in sample.types]
+        return replace(sample, types=types)
+    return sample
+
+
+def _held(table: Any, delimiter: str, otherwise: Type | None = None) -> _Sample:
+    """A sample of the columns that can be declared. Error where there are none.  otherwise: of what no type holds."""
+    keys = [name.strip().lower() for name in table.column_names]
+    types: list[Type] = []
+    kept, left_out = [], []
+    for i, field in enumerate(table.schema):
+        type_ = _type(field.type, table.column(i)) or otherwise
+        if not field.name:
+            left_out.append(f"column {i + 1} is left out: it has no name")
+        elif keys.count(keys[i]) > 1:
+            left_out.append(f"column {i + 1} is left out: {quoted(field.name)} is the name of another one, too")
+        elif type_ is None:
+            left_out.append(f"{field.name} is left out: no type here holds {field.type}")
+        else:
+            types.append(type_)
+            kept.append(i)
+    if not kept:
+        raise Error(f"there is no column to declare: {one_line('; '.join(left_out)) or 'it has none'}")
+    chosen = table.select(kept)
+    return _Sample(chosen.column_names, types, chosen, {}, delimiter, tuple(left_out))
 
 
 def _read(path: str, kind: str) -> tuple[Any, str]:
-    import pyarrow as pa
 
     if kind in (".parquet", ".pq"):
         from pyarrow import parquet
@@ -202,11 +227,12 @@ def _read(path: str, kind: str) -> tuple[Any, str]:
 
 def _read_json(lines: bytes) -> Any:
     """A table, in which what is nested may be a text: where members inside have several types, Arrow reads no lines."""
-    import pyarrow as pa
     from pyarrow import json as arrow_json
 
-    from minidsms.sources.json_rows import crashes_arrow
+    from minidsms.sources.json_rows import ARRAY_HELP, begins_array, crashes_arrow
 
+    if begins_array(lines):
+        raise Error(f"a JSON array begins in line 1\nhelp: {ARRAY_HELP}")
     if crashes_arrow(lines):
         raise pa.ArrowInvalid("null where an object should stand")
     try:
@@ -223,16 +249,21 @@ def _read_json(lines: bytes) -> Any:
 
 
 def _table(batch: Any) -> Any:
-    import pyarrow as pa
 
     check_whole(batch)
     return pa.Table.from_batches([batch])
 
 
-def _type(type_: Any) -> Type:
-    """The CQL type that holds an Arrow type's values."""
+def _type(type_: Any, values: Any = None) -> Type | None:
+    """The CQL type that holds an Arrow type's values; None where there is none. values: some of them, where known."""
     from pyarrow import types
 
+    if isinstance(type_, pa.BaseExtensionType):
+        type_ = type_.storage_type
+    if types.is_dictionary(type_) or types.is_run_end_encoded(type_):
+        return _type(type_.value_type)
+    if types.is_uint64(type_) and values is not None and (pc.max(values).as_py() or 0) > INT64_MAX:
+        return Type.decimal(20, 0)
     if types.is_integer(type_):
         return Type.INTEGER
     if types.is_decimal(type_) and 0 <= type_.scale <= type_.precision <= MOST_DIGITS:
@@ -243,13 +274,28 @@ def _type(type_: Any) -> Type:
         return Type.BOOLEAN
     if types.is_timestamp(type_) or types.is_date(type_):
         return Type.TIMESTAMP
-    if types.is_list(type_) or types.is_large_list(type_):
-        return _type(type_.value_type).list_type
+    if types.is_time(type_):
+        return Type.TIME
+    if types.is_duration(type_):
+        return Type.INTERVAL
+    if any(each(type_) for each in (types.is_string, types.is_large_string, types.is_string_view, types.is_null)):
+        return Type.TEXT
+    return _nested_type(type_) if types.is_nested(type_) else None
+
+
+def _nested_type(type_: Any) -> Type | None:
+    from pyarrow import types
+
     if types.is_map(type_):
-        return Type.map(_type(type_.key_type), _type(type_.item_type))
-    if types.is_struct(type_) and type_.num_fields:
-        return Type.struct([(field.name, _type(field.type)) for field in type_])
-    return Type.INTERVAL if types.is_duration(type_) else Type.TEXT
+        key, value = _type(type_.key_type), _type(type_.item_type)
+        return None if value is None or key not in (Type.TEXT, Type.INTEGER) else Type.map(key, value)
+    if types.is_struct(type_):
+        fields = [(field.name, _type(field.type)) for field in type_]
+        names = {name.lower() for name, _ in fields if name}
+        held = [(name, each) for name, each in fields if each is not None]
+        return Type.struct(held) if len(held) == len(names) == len(fields) > 0 else None
+    value = None if types.is_union(type_) else _type(type_.value_type)
+    return None if value is None else value.list_type
 
 
 def _instants(sample: _Sample) -> str | None:

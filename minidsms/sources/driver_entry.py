@@ -229,9 +229,7 @@ class Entry:
             return
         text, reason = self.source.rejected[0]
         hint = "WITH (delimiter = ';', header = false, null = '-', decimal_comma = true) say how a CSV file is written"
-        if text.lstrip().startswith("[") and "no JSON object" in reason:
-            hint = "a file has one JSON object on each line; jq -c '.[]' FILE writes those of an array so"
-        elif text.lstrip()[:1] in ("{", "["):
+        if text.lstrip()[:1] in ("{", "["):
             hint = 'each line is one JSON object, as {"k": "a", "v": 1}, with a value of its type for every column'
             if reason.endswith((" (dict) cannot be read as TEXT", " (list) cannot be read as TEXT")):
                 hint = "declare what is nested: STRUCT(a INTEGER, b TEXT), MAP(TEXT, TEXT), TEXT[]"

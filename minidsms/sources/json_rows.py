@@ -34,6 +34,15 @@ _IN_NANOSECONDS, _IN_MICROSECONDS = value_reader(Type.TIMESTAMP, 1), value_reade
 _FEW = 64
 """So many lines are read one by one where one of them cannot be read."""
 _BARE_NULL = re.compile(rb"(?:\A|[}\n\r])\s*null")
+_ARRAY = re.compile(rb"\s*\[\s*(?:\{|\Z)")
+ARRAY_HELP = "a file has one JSON object on each line; jq -c '.[]' FILE writes those of an array so"
+
+
+def begins_array(data: bytes) -> bool:
+    """The beginning of a file is that of an array of objects. Those of lines that end in no comma would be all of it
+    that can be read.
+    """
+    return _ARRAY.match(data) is not None
 
 
 def crashes_arrow(data: bytes) -> bool:

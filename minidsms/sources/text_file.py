@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import DataError, Error, shown
 from minidsms.elements import Schema
 from minidsms.sources.blocks import BLOCK_BYTES, LINES, Block, BlockReader, Marks, Reject, unmarked
 from minidsms.sources.csv_form import USUAL, CsvForm
 from minidsms.sources.csv_rows import CsvRows
 from minidsms.sources.files import LOCAL, Files, open_file
-from minidsms.sources.json_rows import JsonRows
+from minidsms.sources.json_rows import ARRAY_HELP, JsonRows, begins_array
 from minidsms.sources.places import check_beginning, place_in
 from minidsms.sources.read_ahead import ReadAhead
 from minidsms.sources.source import BaseSource
@@ -136,3 +136,8 @@ class JsonSource(TextFile):
     ) -> None:
         super().__init__(path, schema, LINES, block_bytes, files)
         self._rows = JsonRows(path, schema, self.rejected, relation)
+
+    def _parse(self, block: Block) -> tuple[Block, Any, list[Reject]]:
+        if not block.start and begins_array(unmarked(block).data):
+            raise DataError(f"no row can be read: {shown(self.path)}, line 1: a JSON array begins\nhelp: {ARRAY_HELP}")
+        return super()._parse(block)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -164,6 +164,106 @@ def test_a_table_is_declared_by_its_types() -> None:
         db.execute(text)
         assert db.push("Pos", table) == 2
     assert "CREATE RELATION data (k TEXT)" in minidsms.declaration(table.select(["k"]))
+
+
+NAMES = (
+    "select", "group", "symmetric", "1", " ", "a b", 'a"b', "a`b", "a'b", "a\nb", "a\x00b", "a--b", "/*", "x;y", "?", ":x",
+    "*", "a.b", "ß", "日本", "\u2028", "\ufeffa",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_table_may_have_columns_of_any_name(name: str) -> None:
+    table = pa.table({name: [5], "other": [6]})
+    with minidsms.connect() as db:
+        db.execute(minidsms.declaration(table, name))
+        q = db.query("SELECT * FROM `" + name.replace("`", "``") + "`")
+        db.push(name, table, ts=1)
+        db.advance(1)
+        assert q.snapshot() == [(5, 6)] and list(q.schema.names) == [name, "other"]
+
+
+ODD = {
+    "binary": (pa.array([b"x"]), None),
+    "uuid": (pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"a" * 16], pa.binary(16))), None),
+    "map": (pa.array([[(1.5, 2)]], pa.map_(pa.float64(), pa.int64())), None),
+    "clash": (pa.array([{"a": 1, "A": 2}]), None),
+    "unnamed": (pa.array([{"": 1}]), None),
+    "empty": (pa.array([{}], pa.struct([])), None),
+    "inside": (pa.array([[b"x"]]), None),
+    "time": (pa.array([3_600], pa.time32("s")), time(1)),
+    "fixed": (pa.array([[1, 2]], pa.list_(pa.int64(), 2)), [1, 2]),
+    "view": (pa.array([[1, 2]], pa.list_view(pa.int64())), [1, 2]),
+    "coded": (pa.array([7]).dictionary_encode(), 7),
+    "runs": (pc.run_end_encode(pa.array([7])), 7),
+    "json": (pa.ExtensionArray.from_storage(pa.json_(), pa.array(["{}"])), "{}"),
+    "large": (pa.array([2**64 - 1], pa.uint64()), Decimal(2**64 - 1)),
+    "texts": (pa.array([["x"]], pa.list_(pa.large_string())), ["x"]),
+}
+
+
+@pytest.mark.parametrize("kind", ["table", "arrow"])
+@pytest.mark.parametrize("name", ODD)
+def test_what_no_type_holds_is_left_out_and_all_else_is_read(tmp_path: Path, name: str, kind: str) -> None:
+    column, value = ODD[name]
+    path, table = tmp_path / "t.arrow", pa.table({"at": [1], "v": column})
+    with ipc.new_file(path, table.schema) as file:
+        file.write_table(table)
+    text = minidsms.declaration(path if kind == "arrow" else table, "T")
+    assert ("-- v is left out: no type here holds " in text) == (value is None)
+    with minidsms.connect() as db:
+        db.execute(text)
+        q = db.query("SELECT ISTREAM(*) FROM T [NOW]")
+        if kind == "arrow":
+            db.run()
+        else:
+            assert "; push the table without it\n" in text or value is not None
+            db.push("T", table if value is not None else table.select(["at"]))
+            db.advance(1)
+        assert [row for _, _, row in q.fetch()] == [(1,) if value is None else (1, value)]
+
+
+def test_columns_without_a_name_of_their_own_are_left_out(tmp_path: Path) -> None:
+    table = pa.table([[1], [2], [3], [4]], names=["k", "a", "A", ""])
+    path = tmp_path / "t.parquet"
+    parquet.write_table(table, path)
+    text = minidsms.declaration(path)
+    assert 'column 3 is left out: "A" is the name of another one, too' in text and "column 4 is left out" in text
+    with minidsms.connect() as db:
+        db.execute(text)
+        q = db.query("SELECT * FROM t")
+        db.run()
+        assert q.snapshot() == [(1,)]
+    for none, reason in (
+        (table.select([]), "it has none"),
+        (table.select([1, 2]), "another one"),
+        (table.select([3]), ""),
+    ):
+        with pytest.raises(Error, match=f"there is no column to declare: .*{reason}"):
+            minidsms.declaration(none)
+
+
+@pytest.mark.parametrize("text", ['[{"at": 1},\n{"at": 2},\n{"at": 3}]', "\n [ \n{}]", "["])
+def test_an_array_of_objects_is_no_file_of_lines(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(text)
+    with pytest.raises(Error, match=r"a JSON array begins in line 1\nhelp: .*jq -c"):
+        proposal_for(str(path))
+    with minidsms.connect() as db:
+        db.execute(f"CREATE RELATION t (at INTEGER) FROM '{path}'")
+        for _ in range(2):
+            with pytest.raises(Error, match=r"line 1: a JSON array begins\nhelp: .*jq -c"):
+                db.run()
+
+
+@pytest.mark.parametrize("first", ["[INFO] began", "[1, 2]", "[]"])
+def test_a_first_line_in_brackets_costs_that_line_alone(tmp_path: Path, first: str) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(first + '\n{"at": 1}\n')
+    with minidsms.connect() as db:
+        q = db.execute(f"CREATE RELATION t (at INTEGER) FROM '{path}'; SELECT * FROM t")
+        db.run()
+        assert q.snapshot() == [(1,)] and db.stream_input("t").counters.rejected == 1
 
 
 @pytest.mark.parametrize("kind", ["json", "parquet", "arrow"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import Error, one_line
 from minidsms.cql.masking import masked
 from minidsms.shell.commands.command import Arguments, Command
 from minidsms.shell.session import Session
@@ -36,7 +36,9 @@ def _of_file(session: Session, path: str) -> None:
 
     session.safety.check_path(path)
     declaration, reasons = proposal_for(path)
-    session.results.write(harmless(declaration) + ";\n" + "".join(f"-- {harmless(reason)}\n" for reason in reasons))
+    session.results.write(
+        harmless(declaration) + ";\n" + "".join(f"-- {harmless(one_line(reason))}\n" for reason in reasons)
+    )
 
 
 SCHEMA = Command(
