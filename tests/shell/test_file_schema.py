@@ -167,8 +167,8 @@ def test_a_table_is_declared_by_its_types() -> None:
 
 
 NAMES = (
-    "select", "group", "symmetric", "1", " ", "a b", 'a"b', "a`b", "a'b", "a\nb", "a\x00b", "a--b", "/*", "x;y", "?", ":x",
-    "*", "a.b", "ß", "日本", "\u2028", "\ufeffa",
+    "select", "group", "symmetric", "1", " ", "a b", 'a"b', "a`b", "a'b", "a\nb", "a\x00b", "a--b", "/*", "x;y", "?",
+    ":x", "*", "a.b", "ß", "日本", "\u2028", "\ufeffa",
 )  # fmt: skip
 
 
