@@ -481,7 +481,13 @@ class _Context:
         return self._word(i + 1) == "TO" and self._stands_between(i)
 
     def _symmetric(self, i: int, word: str) -> bool:
-        return self._type(i - 1) == "BETWEEN" and self._begins_value(i + 1)
+        """`BETWEEN SYMMETRIC -1 AND n`; in `BETWEEN symmetric - 1 AND n` it is a column, as the spaces tell."""
+        if self._type(i - 1) != "BETWEEN" or self.words[i + 1 : i + 4] == list(_TIME_ZONE):
+            return False
+        if self._type(i + 1) not in ("PLUS", "MINUS"):
+            return self._begins_value(i + 1)
+        word_ends, sign, behind = self.tokens[i].end_pos, self.tokens[i + 1], self.tokens[i + 2 : i + 3]
+        return word_ends != sign.start_pos and bool(behind) and sign.end_pos == behind[0].start_pos
 
     def _to(self, i: int, word: str) -> bool:
         return self._type(i - 1) == "SIMILAR"

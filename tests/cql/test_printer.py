@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -248,6 +250,38 @@ def test_a_query_prints_as_well_inside_create_query(query: s.Query, name: str) -
 def test_lateral_is_a_name_where_no_query_follows(text: str) -> None:
     query = parse_query(text)
     assert repr(parse_query(print_query(query))) == repr(query)
+
+
+@pytest.mark.parametrize(
+    "rest",
+    ["", "- 1", "-1", "+ 1", "+1", "* 2", "[1]", ".a", "::INTEGER", "|| 'a'", "-> 'a'", "- -1", "AT TIME ZONE 'UTC'"],
+)
+def test_symmetric_is_a_column_where_no_value_follows(rest: str) -> None:
+    place = "SELECT a FROM S WHERE a BETWEEN {} AND symmetric"
+    space = " " * (rest[:2] not in ("-1", "+1"))
+    query = parse_query(place.format(f"symmetric{space}{rest}"))
+    assert repr(query) == repr(parse_query(place.format(f"`symmetric`{space}{rest}")))
+    assert repr(parse_query(print_query(query))) == repr(query)
+
+
+@pytest.mark.parametrize("low", ["-1", "+1", "-a", "-(a)", "1", "a", "(a)", "symmetric", "symmetric - 1", "--c\n -1"])
+def test_symmetric_is_a_keyword_before_a_value(low: str) -> None:
+    both = parse_query(f"SELECT a FROM S WHERE a BETWEEN {low} AND 3 OR a BETWEEN 3 AND {low}")
+    assert repr(parse_query(f"SELECT a FROM S WHERE a BETWEEN SYMMETRIC {low} AND 3")) == repr(both)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT semi, anti FROM A, semi JOIN anti ON semi = 1 AND anti JOIN B ON x = semi JOIN C ON semi.x IN anti",
+        "SELECT x FROM semi SEMI JOIN anti AS semi USING (semi) ANTI JOIN semi ON semi.x = anti JOIN anti ON semi",
+        "SELECT x FROM A AS anti JOIN B AS semi ON NOT semi JOIN C ON anti OR semi LEFT SEMI JOIN anti ON x = y",
+        "SELECT lateral.x FROM lateral [RANGE 5] AS lateral (x, y), (lateral JOIN lateral l (x) ON lateral = 1)",
+    ],
+)
+def test_words_of_joins_are_names_where_a_name_must_stand(text: str) -> None:
+    quoted = re.sub(r"\b(semi|anti|lateral)\b", r"`\1`", text)
+    assert repr(parse_query(text)) == repr(parse_query(quoted))
 
 
 @QUICK
