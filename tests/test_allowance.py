@@ -5,8 +5,10 @@ query that asks for more; the connection and its other queries go on. docs/overl
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from itertools import count, product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,8 @@ from minidsms.cql.errors import CqlError, MemoryLimitError, QueryError
 from minidsms.joins import answer
 from minidsms.limits import allowance
 from minidsms.limits.allowance import Allowance
+from minidsms.machine_code import compile_time
+from minidsms.machine_code.compile_time import COMPILED
 
 LIMIT = 4_000_000
 
@@ -155,6 +159,85 @@ def test_statement_timeout_ends_the_query_that_takes_too_long() -> None:
         slow.fetch()
     db.execute("SET statement_timeout = none")
     assert is_alive(db, other)
+
+
+class Last:
+    """A user aggregate: the value that came last. calls: of `result`."""
+
+    calls = 0
+
+    def __init__(self) -> None:
+        self.values: list[int] = []
+
+    def add(self, value: int) -> None:
+        self.values.append(value)
+
+    def remove(self, value: int) -> None:
+        self.values.remove(value)
+
+    def result(self) -> int:
+        Last.calls += 1
+        return self.values[-1]
+
+
+LONG_WORK = (
+    "SELECT ARRAY_AGG(a ORDER BY a) FROM S [ROWS 50]",
+    "SELECT k, STRING_AGG(t, ',') FROM S GROUP BY k",
+    "SELECT HISTOGRAM(a) FROM S [RANGE 50]",
+    "SELECT a, HISTOGRAM(k) FROM S [RANGE 50] GROUP BY a",
+    "SELECT NEWEST(a) FROM S",
+    "SELECT a, ARRAY_AGG(t) OVER (ORDER BY ts ROWS 5 PRECEDING) FROM S",
+    "SELECT a, NEWEST(a) OVER (ORDER BY a ROWS 5 PRECEDING) FROM S [RANGE 500]",
+    "SELECT ONCE(a) AS x FROM S",
+    "SELECT a FROM S [RANGE 50] WHERE ONCE(a) > 5",
+    "SELECT LPAD(t, 5, t) || a AS x, REPEAT(t, a % 5) AS y FROM S",
+    "SELECT UPPER(t) AS x FROM S",
+    "SELECT LIST_SORT([a, k]) AS x FROM S",
+)
+
+
+@pytest.mark.parametrize("cql", LONG_WORK)
+@pytest.mark.parametrize("at_once", [False, True])
+def test_statement_timeout_is_seen_amid_a_batch(cql: str, at_once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks, calls, n = count(), count(), 3000
+    monkeypatch.setattr(allowance, "monotonic", lambda: next(looks) / 1000)  # a look at the clock takes a millisecond
+    db = connection(statement_timeout="60 MILLISECONDS")
+    db.create_function("ONCE", lambda a: next(calls) and a, ["INTEGER"], "INTEGER")
+    db.create_aggregate("NEWEST", Last, ["INTEGER"], "INTEGER")
+    Last.calls = 0
+    slow, other = db.query(cql), db.query("SELECT x FROM Other")
+    rows = {"k": np.arange(n) % 3, "a": np.arange(n), "t": [f"{i:04d}" for i in range(n)]}
+    db.push("S", rows, ts=np.full(n, 5) if at_once else np.arange(n))
+    db.advance(n)
+    if not (at_once and cql.startswith(LONG_WORK[:5])):  # then they have few answers, or none is long
+        assert slow.state == "failed"
+        assert "longer than the statement_timeout" in str(slow.failure)
+    assert max(Last.calls, next(calls)) < 500
+    db.execute("SET statement_timeout = none")
+    assert is_alive(db, other)
+
+
+def test_the_time_in_which_kernels_are_compiled_is_not_a_querys(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0]
+    clock = SimpleNamespace(perf_counter_ns=lambda: now[0], thread_time_ns=lambda: now[0])
+    monkeypatch.setattr(compile_time, "time", clock)
+    db = connection(statement_timeout="1 HOUR")
+
+    def takes_hours(k: int) -> int:
+        with COMPILED.counted() if k else nullcontext():
+            now[0] += 2 * 3600 * 10**9
+        return k
+
+    before = COMPILED.wall_ns, COMPILED.thread_ns
+    db.create_function("TAKES_HOURS", takes_hours, ["INTEGER"], "INTEGER")
+    query = db.query("SELECT TAKES_HOURS(k) AS x FROM S")
+    db.push("S", [(1, 2, "a"), (2, 3, "b")], ts=5)
+    db.advance(5)
+    assert query.results == 2
+    db.push("S", [(0, 2, "a"), (0, 3, "b")], ts=6)
+    db.advance(6)
+    assert query.state == "failed"
+    COMPILED.wall_ns, COMPILED.thread_ns = before
 
 
 def test_answer_limit_ends_a_query_whose_answers_nobody_fetches_between_two_instants() -> None:

@@ -131,7 +131,8 @@ class CodeTable:
         self._words, self._states = words, states
 
     def _learn(self, codes: Int64Array) -> None:
-        found = [self._function(self._dictionary.text(code)) for code in codes.tolist()]
+        dictionary, function = self._dictionary, self._function
+        found = dictionary.allowance.listed(function(dictionary.text(code)) for code in codes.tolist())
         states, words = _words_of(found, self._type, self._dictionary)
         self._states[codes] = _VALUE if states is None else states
         self._words[codes] = words.view(self._words.dtype)
@@ -200,7 +201,7 @@ def per_combination(
             operands = [of if write is None else map(write, of) for write, of in zip(writers, operands)]
             found: list[Any] = [*map("".join, zip(*operands))]
         else:
-            found = [*map(function, *operands)] if operands else [function()]
+            found = dictionary.allowance.listed(map(function, *operands)) if operands else [function()]
         states, results = _words_of(found, type_, dictionary)
         if valid is not None:
             results = _spread(results, is_usable)

@@ -54,7 +54,10 @@ def call(definition: FunctionDef, args: Sequence[Value], n: int, dictionary: Tex
             state.call_vectorized(arrays, rows)
     else:
         lists = [_objects(c, t, dictionary) for c, t in zip(columns, definition.arg_types)]
+        allowance = dictionary.allowance
         for row in np.flatnonzero(usable).tolist():
+            if not allowance.is_open:
+                allowance.check_time()
             state.call_scalar([values[row] for values in lists], row)
     # A function result that fails stands under a mask of its own; operands that failed add theirs.
     bad = state.failed if failed is None else state.failed | failed

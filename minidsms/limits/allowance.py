@@ -10,15 +10,19 @@ puts out at a time: what has waited for another stream's time, up to the limit, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from time import monotonic
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
 
 from minidsms.cql.errors import MemoryLimitError, TimeLimitError
+from minidsms.machine_code.compile_time import monotonic
 
 if TYPE_CHECKING:
     from minidsms.limits.memory import MemoryAccount
 
+T = TypeVar("T")
+_AT_ONCE = 32
+"""Values between two looks at the clock."""
 _BEYOND = 4
 """A call may pass memory_limit by one part in so many: what comes after it is refused before queries fail."""
 _NEVER = float("inf")
@@ -89,6 +93,16 @@ class Allowance:
                 f"it has taken longer than the statement_timeout of {self._timeout_s:g} seconds; bound its windows, "
                 "push less at once, or SET statement_timeout"
             )
+
+    def listed(self, values: Iterable[T]) -> list[T]:
+        """Values that take time to compute. TimeLimitError between two of them."""
+        found: list[T] = []
+        left = iter(values)
+        while part := [*islice(left, _AT_ONCE)]:
+            found += part
+            if not self.is_open:
+                self.check_time()
+        return found
 
     def take(self, nbytes: int) -> None:
         """So many bytes more are about to be held. MemoryLimitError where they do not fit; TimeLimitError."""

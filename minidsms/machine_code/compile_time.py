@@ -41,6 +41,11 @@ def wall_ns() -> int:
     return time.perf_counter_ns() - COMPILED.wall_ns
 
 
+def monotonic() -> float:
+    """`wall_ns` in seconds."""
+    return wall_ns() / 1e9
+
+
 def thread_ns() -> int:
     """The processor time of this thread, without what compiling and loading took."""
     return time.thread_time_ns() - COMPILED.thread_ns

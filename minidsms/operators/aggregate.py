@@ -395,9 +395,10 @@ class Aggregate(Resuming):
         for values, i in groups.distinct.values():
             values.weigh(run.ids, arguments[i])
         for j, state, (i, *by) in groups.accumulators:
+            self.claim(0)  # the one before may have taken too long
             state.advance(run, arguments[i], j, *(arguments[k] for k in by))
         for j, objects, columns in groups.objects:
-            failed = objects.advance(run, [run.batch.column(i) for i in columns], j)
+            failed = objects.advance(run, [run.batch.column(i) for i in columns], j, self.claim)
             if failed is not None:
                 self.fail(*failed)
         return MAX_INSTANT if self.failure is None else self.failure.ts

@@ -6,6 +6,8 @@ docs/semantics R7.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from minidsms.elements import Batch, Column, Int8Array, Int64Array, Type
@@ -20,16 +22,17 @@ from minidsms.synopses.object_states import Texts
 class FrameStates:
     """spec: of the aggregate; without one groups have no states.  keys: there is a group for each partition, of these
     types, or one if there are none.  are_fifo: values leave each group in the order in which they came.
-    is_append_only: none leaves.
+    is_append_only: none leaves.  claim: as `Operator.claim`.
     """
 
     reason = ""
     """Why there is no answer where one failed, of what Python computes."""
 
     def __init__(
-        self, spec: AggregateSpec | None, keys: tuple[Type, ...], texts: Texts, are_fifo: bool = False,
-        is_append_only: bool = False,
+        self, spec: AggregateSpec | None, keys: tuple[Type, ...], texts: Texts, claim: Callable[[int], None],
+        are_fifo: bool = False, is_append_only: bool = False,
     ) -> None:  # fmt: skip
+        self._claim = claim
         calls = [] if spec is None else [spec]
         self.groups = GroupStates(keys, calls, False, texts, is_append_only=is_append_only, are_fifo=are_fifo)
 
@@ -45,7 +48,8 @@ class FrameStates:
         floats = results.view(np.float64)
         run = Run(Batch(stamps, sign, (), numbers), stamps, sign, ids, results, floats, status)
         for _, objects, _ in groups.objects:
-            failed = objects.advance(run, [Column.from_words(words, valid != 0, objects.arg_types[0])], 0)
+            column = Column.from_words(words, valid != 0, objects.arg_types[0])
+            failed = objects.advance(run, [column], 0, self._claim)
             if failed is not None:
                 self.reason = self.reason or failed[1]
                 status[stamps >= failed[0]] = FAILED

@@ -40,7 +40,7 @@ class Over(Resuming):
         self._row_nbytes = 8 * (len(schema) + 8)
         keeps = kernels.KEEPS_ALL
         sees_all = call.function in SHARES or (call.is_framed and call.frame.end is None)
-        self._states = None if spec is None or call.slides else FrameStates(spec, (), texts)
+        self._states = None if spec is None or call.slides else FrameStates(spec, (), texts, self.claim)
         carries_states = self._states is not None and call.frame.start is None
         if input_append_only and in_order and not sees_all and not carries_states:
             keeps = kernels.KEEPS_LAST

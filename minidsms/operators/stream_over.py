@@ -61,7 +61,7 @@ class StreamOver(Resuming):
         types = input_.schema.types
         self._call, self._texts, self._types, self._at_most = call, texts, types, at_most
         keys, grows = tuple(types[i] for i in call.partition), call.frame.start is None
-        self._states = FrameStates(spec, keys, texts, are_fifo=True, is_append_only=grows)
+        self._states = FrameStates(spec, keys, texts, self.claim, are_fifo=True, is_append_only=grows)
         self.groups = self._states.groups
         self.frames = Frames(call.arg is not None and types[call.arg].is_coded)
         self._frame = None if call.function in RANKS else asked(call)

@@ -13,13 +13,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import repeat
+from itertools import islice, repeat
 from operator import ne
 from typing import Any, Protocol
 
 import numpy as np
 
 from minidsms.aggregates.aggregate import State
+from minidsms.cql.errors import MemoryLimitError, TimeLimitError
 from minidsms.elements import AnyArray, Column, Int64Array, Type
 from minidsms.expressions.failures import told
 from minidsms.kernels.aggregation import NULL, VALUE
@@ -44,6 +45,10 @@ class Texts(Protocol):
     def values(self, column: Column, type_: Type) -> list[Any]: ...
 
 
+_PART = 256
+"""Answers that are objects at a time: lists may take more memory than the texts they become."""
+_LOOKS = 7
+"""Answers between two looks at the clock, less one."""
 ROW_BYTES = 100
 """About what a state of the table takes for a row: a tuple of values and its place in an order."""
 
@@ -140,10 +145,13 @@ class ObjectStates:
     def __len__(self) -> int:
         return len(self._states)
 
-    def advance(self, run: Run, columns: Sequence[Column], j: int) -> tuple[int, str] | None:
+    def advance(
+        self, run: Run, columns: Sequence[Column], j: int, claim: Callable[[int], None]
+    ) -> tuple[int, str] | None:
         """Take a batch in; answers go to column j of the run at the last element of each group and instant.
 
-        Returns (instant, reason) if there is no answer from an instant on.
+        Returns (instant, reason) if there is no answer from an instant on.  claim: as `Operator.claim`; asked before
+        every answer whether there is time for it.
         """
         run.results[:, j] = 0
         run.status[:, j] = NULL
@@ -155,23 +163,47 @@ class ObjectStates:
             if column.valid is not None:
                 sign = np.where(column.valid, sign, 0)
         rows = zip(*values) if values else repeat((), n)
-        ts, ids, signs = run.ts.tolist(), run.ids.tolist(), sign.tolist()
-        closes = [*map(ne, ts, ts[1:]), True]
+        ts = run.ts.tolist()
+        elements = zip(rows, run.ids.tolist(), sign.tolist(), [*map(ne, ts, ts[1:]), True])
+        last: dict[int, int] = {}
+        for begin in range(0, n, _PART):
+            claim(0)
+            at, answers, failed = self._answers(islice(elements, _PART), begin, last, claim)
+            if answers:
+                run.results[at, j] = self._column(answers).words()
+                run.status[at, j] = VALUE
+            if failed is not None:
+                i, error = failed
+                return ts[i], f"{self._definition.name}: {told(error)}"
+        return None
+
+    def _answers(
+        self,
+        elements: Iterable[tuple[tuple[Any, ...], int, int, bool]],
+        begin: int,
+        last: dict[int, int],
+        claim: Callable[[int], None],
+    ) -> tuple[list[int], list[Any], tuple[int, BaseException] | None]:
+        """Take elements in, (values, group, sign, whether they close their instant), the first of which is number
+        begin of the batch: numbers of elements, and the answers at them; (element, exception) that ended it.
+
+        last: by group, the last element of the instant that is not closed.
+        """
         states, exact = self._states, self._exact
         at: list[int] = []
         answers: list[Any] = []
-        last: dict[int, int] = {}
-        failed, i = None, 0
+        i = begin
         with breakable:
             try:
-                for i, row in enumerate(rows):
-                    group = ids[i]
-                    if signs[i]:
-                        self._move(group, signs[i], row)
+                for i, (row, group, sign, closes) in enumerate(elements, begin):
+                    if sign:
+                        self._move(group, sign, row)
                     last[group] = i
-                    if not closes[i]:
+                    if not closes:
                         continue
                     for group, place in last.items():
+                        if not len(answers) & _LOOKS:
+                            claim(0)
                         entry = states.get(group)
                         answer = None if entry is None else entry[0].result()
                         if answer is not None and type(answer) is not exact:
@@ -180,13 +212,12 @@ class ObjectStates:
                             at.append(place)
                             answers.append(answer)
                     last.clear()
+            except (MemoryLimitError, TimeLimitError):
+                raise
             except (Exception, SystemExit) as error:
                 let_handlers_exit(error)
-                failed = (ts[i], f"{self._definition.name}: {told(error)}")
-        if answers:
-            run.results[at, j] = self._column(answers).words()
-            run.status[at, j] = VALUE
-        return failed
+                return at, answers, (i, error)
+        return at, answers, None
 
     def _move(self, group: int, sign: int, row: tuple[Any, ...]) -> None:
         entry = self._states.get(group)

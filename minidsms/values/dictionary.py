@@ -284,7 +284,8 @@ class TextDictionary:
         if type_ is Type.TEXT:
             return _coded(self._encode_sequence(values))
         if type_.is_coded:
-            return _coded(self._encode_sequence([None if v is None else text_of(v, type_) for v in values]))
+            texts = (None if v is None else text_of(v, type_) for v in values)
+            return _coded(self._encode_sequence(self.allowance.listed(texts)))
         valid = np.array([v is not None for v in values], np.bool_) if None in values else None
         return Column(np.array([v or 0 for v in values], type_.dtype), valid)
 
