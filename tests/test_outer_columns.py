@@ -75,7 +75,17 @@ LATERALS = [
     ", LATERAL (SELECT z.v AS w FROM (SELECT k FROM R WHERE R.v = a.v) AS y "
     "LEFT JOIN LATERAL (SELECT B.v FROM B [NOW] AS B WHERE B.k = y.k) AS z ON z.v > a.k) AS x",
 ]
+BEHIND_A_COMMA = [
+    "LATERAL (SELECT R.v AS w FROM R WHERE R.k = a.k) AS x JOIN B [RANGE 2] AS b ON b.k = x.w",
+    "LATERAL (SELECT R.v AS w FROM R WHERE R.k = a.k) AS x LEFT JOIN B [RANGE 2] AS b ON b.k = a.k AND b.v > x.w",
+    "LATERAL (SELECT R.v AS w FROM R WHERE R.k = a.k) AS x CROSS JOIN UNNEST([x.w, a.v]) AS e",
+    "UNNEST([a.v, 1]) AS x (w) ANTI JOIN R ON R.k = x.w",
+    "UNNEST([v, 1]) AS x (w) LEFT JOIN R ON R.k = x.w CROSS JOIN B [NOW] AS b (y)",
+    "R AS o (y) JOIN LATERAL (SELECT b.v AS w FROM B [RANGE 2] AS b WHERE b.k = a.k AND b.v >= y) AS x ON x.w > y",
+    "R AS o (y) CROSS JOIN UNNEST([a.v, y]) AS x (w)",
+]
 QUERIES = [
+    *(f"SELECT a.k, a.v, x.w FROM A [RANGE 3] AS a, {behind}" for behind in BEHIND_A_COMMA),
     *(f"SELECT a.k, a.v, x.w FROM A [RANGE 3] AS a{lateral}" for lateral in LATERALS),
     f"SELECT RSTREAM(a.k, x.w) FROM A [NOW] AS a{LATERALS[2]}",
     f"SELECT ISTREAM(a.k, SUM(x.w)) FROM R AS a{LATERALS[1]} WHERE a.k > 0 GROUP BY a.k",
@@ -108,6 +118,15 @@ def _feed(seed: int) -> tuple[Push | Advance, ...]:
 def test_columns_of_the_enclosing_query_may_stand_anywhere_in_a_subquery(query: str) -> None:
     for seed, size in enumerate((1, 2, 7, 65536)):
         assert check(Case(TABLES, query, _feed(seed)), batch_size=size) == "agreed"
+
+
+@pytest.mark.parametrize("behind", BEHIND_A_COMMA)
+def test_lateral_in_a_join_behind_a_comma_sees_what_stands_before_the_comma(behind: str) -> None:
+    comma, joined = (
+        f"SELECT a.k, a.v, x.w FROM A [RANGE 3] AS a{between} {behind}" for between in (",", " CROSS JOIN")
+    )
+    for feed in map(_feed, range(4)):
+        assert run_engine(Case(TABLES, comma, feed)).netted == run_definition(Case(TABLES, joined, feed)).netted
 
 
 def test_a_name_in_a_query_in_from_is_looked_up_anew_where_the_same_text_stands_elsewhere() -> None:

@@ -77,19 +77,8 @@ class SourceBinder:
         whole = self.bind(items[0])
         trees = [whole.tree]
         for item in items[1:]:
-            if isinstance(item, syntax.Unnest):
-                whole = self._unnested(whole, item)
-                trees.append(whole.tree)
-                continue
-            if isinstance(item, syntax.QueryRef) and item.is_lateral:
-                whole = self._lateral(whole, item, JoinKind.INNER, None)
-                trees.append(whole.tree)
-                continue
-            right = self.bind(item)
-            scope = self._beside(whole, right, item)
-            node = bound.Join(whole.node.schema + right.node.schema, JoinKind.INNER, whole.node, right.node, None)
-            whole = Source(node, scope, right.tree)
-            trees.append(right.tree)
+            whole = self._behind(whole, item)
+            trees.append(whole.tree)
         if self._defaulted and isinstance(whole.node, bound.Join):
             # A join must keep all rows of such a stream for ever; whoever forgot a window wants to know.
             has = "has" if len(self._defaulted) == 1 else "have"
@@ -97,6 +86,24 @@ class SourceBinder:
                 f"{listing(self._defaulted)} {has} no window: the join keeps every row, as with [RANGE UNBOUNDED]"
             )
         return whole, tuple(trees)
+
+    def _behind(self, left: Source, item: syntax.FromItem) -> Source:
+        """An item beside what stands before its comma, which LATERAL and UNNEST in it see; its tree alone."""
+        match item:
+            case syntax.Unnest():
+                return self._unnested(left, item)
+            case syntax.QueryRef(is_lateral=True):
+                return self._lateral(left, item, JoinKind.INNER, None)
+            case syntax.Join() if _looks_back(item, left.scope):
+                if item.natural or item.as_of or item.kind in ("right", "full"):
+                    reason = "what LATERAL or UNNEST sees stands before the comma, outside this join"
+                    hint = "make it one table: (SELECT .. FROM A, LATERAL (..) AS s) AS x, and join that"
+                    raise self.session.error(reason, item.span, "", hint)
+                return self._join(item, self._behind(left, item.left))
+        right = self.bind(item)
+        scope = self._beside(left, right, item)
+        node = bound.Join(left.node.schema + right.node.schema, JoinKind.INNER, left.node, right.node, None)
+        return Source(node, scope, right.tree)
 
     def _binder(self, scope: Scope, clause: str) -> ExpressionBinder:
         return ExpressionBinder(self.session, Context(scope, clause, self.outer, self.correlated), self.bind_relation)
@@ -358,10 +365,11 @@ class SourceBinder:
         is_plain = ref.kind in ("cross", "inner") or (ref.kind == "left" and _is_true(ref.on))
         return is_plain and not (ref.natural or ref.using)
 
-    def _join(self, ref: syntax.Join) -> Source:
+    def _join(self, ref: syntax.Join, left: Source | None = None) -> Source:
+        """left: what stands on the left side, where that is more than the item there."""
         if ref.as_of:
             return self._as_of(ref)
-        left = self.bind(ref.left)
+        left = left or self.bind(ref.left)
         if isinstance(ref.right, syntax.Unnest):
             names = [part for part in parts(ref.right.list) if isinstance(part, syntax.Name)]
             if names or self._unnests_beside(ref):
@@ -624,6 +632,24 @@ def _certain(scope: Scope, name: syntax.Name) -> bound.Expr | None:
         return scope.find(name.name, name.qualifier)
     except Ambiguous:
         return None
+
+
+def _looks_back(join: syntax.Join, before: Scope) -> bool:
+    """Whether a LATERAL or UNNEST in a join behind a comma may see what stands before the comma.
+
+    Where nothing else stands before it, by any name; behind other items, where it names a table from there.
+    """
+    named = [item for item in parts(join.right) if isinstance(item, syntax.Name)] if _sees(join.right) else []
+    aliases = {table.alias.lower() for table in before.tables}
+    if any(name.qualifier is not None and name.qualifier.lower() in aliases for name in named):
+        return True
+    return _looks_back(join.left, before) if isinstance(join.left, syntax.Join) else _sees(join.left)
+
+
+def _sees(item: syntax.FromItem) -> bool:
+    if isinstance(item, syntax.Unnest):
+        return any(isinstance(part, syntax.Name) for part in parts(item.list))
+    return isinstance(item, syntax.QueryRef) and item.is_lateral
 
 
 def _is_true(expr: syntax.Expr | None) -> bool:

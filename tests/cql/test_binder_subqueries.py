@@ -95,7 +95,7 @@ def test_an_aggregate_of_the_enclosing_querys_columns_alone_is_none_of_the_subqu
 
 
 def test_what_select_without_from_does_not_find_is_told_by_the_query_outside() -> None:
-    message = error("SELECT * FROM S [NOW], R CROSS JOIN LATERAL (SELECT S.c + R.a AS n) AS x")
+    message = error("SELECT * FROM R CROSS JOIN LATERAL (SELECT S.c + R.a AS n) AS x, S [NOW]")
     assert 'unknown table "S"' in message and "FROM has: R" in message
     assert 'unknown column "d"' in error("SELECT * FROM R WHERE a IN (SELECT d)")
 

@@ -630,6 +630,7 @@ HABITS = [
     ("SELECT LAG(car) FROM Pos", "LAG(x) OVER"),
     ("SELECT SUM(RANK() OVER (ORDER BY car)) FROM Pos", "FROM (SELECT *, RANK() OVER (ORDER BY car) AS x FROM ..)"),
     ("SELECT car FROM Pos RIGHT JOIN LATERAL (SELECT 1 FROM Pos) AS x ON TRUE", "LEFT JOIN LATERAL (..) ON condition"),
+    ("SELECT x.a FROM Pos, LATERAL (SELECT Pos.car AS a) AS x RIGHT JOIN Pos AS o ON TRUE", "make it one table"),
     ("SELECT car FROM Pos JOIN LATERAL (SELECT car FROM Pos) AS x USING (car)", "JOIN LATERAL (..) ON condition"),
     ("SELECT p.car FROM Pos p ASOF JOIN Pos o ON p.car = o.car AND p.ts >= o.ts AND p.car > 1", "stands in WHERE"),
     ("SELECT p.car FROM Pos p ASOF JOIN Pos o ON p.ts >= o.ts AND o.car > 1", "(SELECT * FROM Pos AS o WHERE ..) AS o"),
