@@ -45,10 +45,10 @@ def measure(rounds: int = 3) -> dict[str, float]:
         runs = [_run(text, {}) for _ in range(rounds)]
         found[name], found[f"{name}, on the processor"], found[f"{name}, to the end"] = (min(of) for of in zip(*runs))
     with tempfile.TemporaryDirectory() as fresh:
-        found["cold"], found["cold, on the processor"], _ = _run(FIRST_ANSWER, {"NUMBA_CACHE_DIR": fresh})
-    with tempfile.TemporaryDirectory() as fresh:
         alone = {"NUMBA_CACHE_DIR": fresh, "MINIDSMS_COMPILE_AHEAD": "0"}
         found["cold in one process"], found["cold in one process, on the processor"], _ = _run(FIRST_ANSWER, alone)
+    with tempfile.TemporaryDirectory() as fresh:
+        found["cold"], found["cold, on the processor"], _ = _run(FIRST_ANSWER, {"NUMBA_CACHE_DIR": fresh})
     return {name: round(seconds, 3) for name, seconds in found.items()}
 
 

@@ -46,8 +46,6 @@ from minidsms.sinks.positioned_sink import PositionedSink
 from minidsms.sinks.sink import asked_of
 from minidsms.sources.source_list import SourceList
 from minidsms.statements.arguments import name_of
-from minidsms.streamon.join_index.adaptive_index import spare_index
-from minidsms.streamon.k_mon.adaptive_reduction import reduce_state
 from minidsms.streamon.planning import AdaptivePlans
 from minidsms.streamon.stream_monitor import StreaMon
 from minidsms.synopses.relation_store import RelationStore
@@ -136,6 +134,9 @@ class Database:
 
     def _spare_memory(self) -> bool:
         """Memory is short: let joins do without patterns, else without rows that no longer matter; whether any does."""
+        from minidsms.streamon.join_index.adaptive_index import spare_index
+        from minidsms.streamon.k_mon.adaptive_reduction import reduce_state
+
         operators = list(chain.from_iterable(group.operators for group in self.groups.all))
         return spare_index(operators, self.streamon.instant) or reduce_state(operators, self.streamon.instant)
 

@@ -20,7 +20,7 @@ from minidsms.cql import bound
 from minidsms.cql.catalog import FunctionDef
 from minidsms.elements import INT64_MAX, Batch, BoolArray, Column, Int64Array, Type, has_true, is_all_true
 from minidsms.expressions import arithmetic, casts, decimals, lambdas, library, logic, text, timestamps, user
-from minidsms.expressions.programs import Programmed
+from minidsms.expressions.programs import BESIDE, Programmed
 from minidsms.expressions.value import (
     Columns,
     Frame,
@@ -49,14 +49,14 @@ ORDERINGS = frozenset(("<", "<=", ">", ">="))
 
 @dataclass(frozen=True)
 class Context:
-    """What expressions need besides rows. functions: user functions by lower-case name.  programs: whether there may be
-    any.
+    """What expressions need besides rows. functions: user functions by lower-case name.  compilation: what is set now
+    for kernels of programs.
     """
 
     dictionary: TextDictionary
     tick_ns: int = 1_000_000
     functions: Mapping[str, FunctionDef] = field(default_factory=dict)
-    programs: bool = True
+    compilation: Callable[[], object] = BESIDE
 
 
 class Evaluator:
@@ -189,7 +189,7 @@ def _by_program(expr: bound.Expr, node: Node, context: Context) -> Node:
 def programmed(exprs: Sequence[bound.Expr], context: Context, is_condition: bool = False) -> Programmed | None:
     """The expressions to be tried as a program; None where nothing is computed."""
     computes = any(isinstance(e, bound.Call | bound.Case | bound.Cast) for e in exprs)
-    return Programmed(exprs, context.dictionary, is_condition) if computes and context.programs else None
+    return Programmed(exprs, context.dictionary, is_condition, context.compilation) if computes else None
 
 
 def _by_numpy(expr: bound.Expr, context: Context) -> Node:

@@ -4,7 +4,7 @@ A program is written (`program_writer`) when enough rows have come to load the k
 tries the whole as one; what is more than a program can do is computed by numpy, and its parts are tried in turn.
 
 Invariant: a program gives what numpy's functions give, value, NULL or failure (docs/semantics R4); these serve until
-the kernel's code is there, which the second process compiles.
+the kernel's code is there, which the second process compiles, and with `SET compilation = 'off'`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,9 @@ BLOCK = 512
 
 CALL_ROWS = 16
 """Rows that take numpy as long as what each of its calls takes beside."""
+
+BESIDE: Callable[[], object] = partial(str, "auto")
+"""`compilation` where nobody sets it."""
 
 MOST_FAR = 16
 """Calls that met integers of more than 32 bits, from which on all are taken to."""
@@ -53,13 +57,20 @@ class Program:
 
 class Programmed:
     """Expressions with a program of those that can have one, once it is written.  is_condition: the only one is a
-    condition, and its rows are kept.
+    condition, and its rows are kept.  compilation: gives what is set now.
     """
 
-    def __init__(self, exprs: Sequence[bound.Expr], dictionary: TextDictionary, is_condition: bool = False) -> None:
+    def __init__(
+        self,
+        exprs: Sequence[bound.Expr],
+        dictionary: TextDictionary,
+        is_condition: bool = False,
+        compilation: Callable[[], object] = BESIDE,
+    ) -> None:
         self._exprs = tuple(exprs)
         self._dictionary = dictionary
         self._is_condition = is_condition
+        self._compilation = compilation
         self._rows = 0
         self._is_impossible = False
         self._program: Program | None = None
@@ -83,7 +94,7 @@ class Programmed:
         come here.
         """
         n = frame.n if rows is None else len(rows)
-        if self._run is None and not self._is_worth_it(n, use_kernels):
+        if not self._can_run(n, use_kernels):
             return None
         out = np.empty((1, n), np.int64)
         count = self._call(frame, rows, out, _NO_STATES)
@@ -98,7 +109,7 @@ class Programmed:
 
     def values(self, frame: Frame) -> Sequence[Value | None] | None:
         """Of each expression, of n rows; None where numpy must say."""
-        if self._run is None and not self._is_worth_it(frame.n):
+        if not self._can_run(frame.n):
             return None
         shape = len(self._types), frame.n
         out, states = np.empty(shape, np.int64), np.empty(shape, np.int8)
@@ -169,25 +180,27 @@ class Programmed:
         self._rooms.append((words, floats))
         return found
 
-    def _is_worth_it(self, n: int, use_kernels: bool = False) -> bool:
+    def _can_run(self, n: int, use_kernels: bool = False) -> bool:
         """Whether there is a program, and the kernel: where the rows until now, with n more, are worth loading it, and
         its code is there.
         """
-        if self._is_impossible:
+        asked = self._compilation()
+        if self._is_impossible or asked == "off":
             return False
+        if self._run is not None:
+            return True
         if self._form is None:
             self._rows += max(n, CALL_ROWS)
-            is_loaded = use_kernels or "minidsms.kernels.expressions" in sys.modules
+            is_loaded = use_kernels or asked == "at once" or "minidsms.kernels.expressions" in sys.modules
             if self._rows < KERNELS_FROM and not is_loaded:
                 return False
             with COMPILED.counted():
                 from minidsms.kernels.expressions import run_program
             self._form = run_program.form()
-        self._run = self._form.code()
+        self._run = self._form.compiled() if asked == "at once" else self._form.code()
         if self._run is None:
             # Until the code is there, nobody needs the program: numpy asks for one of each part of the expression, too.
             self._form.compile_beside()
-            self._is_impossible = self._form.has_failed
         elif self._program is None:
             self._write()
         return self._run is not None

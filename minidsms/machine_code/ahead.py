@@ -2,8 +2,12 @@
 
 A plan imports the files of its kernels when it is built, so what waits there when the first of them is called is what
 the plan may need. The largest are begun first: they are called last. Forms of templates (`templates`) are asked for one
-by one, by queries that run well enough without them: one process at a time makes them, of a low priority. Each
-process ends with its work, or with the one that started it.
+by one, by queries that run well enough without them: one process at a time makes them, of a low priority.
+
+Invariant: a process that has lost the one that started it begins nothing new. What is under way, the first thing from
+the start, it finishes within LINGER_S, so that short programs which run one after the other find it in the end; where
+another process makes the same it goes at once. It is in no session of a terminal, holds no folder or file of its
+parent's, says nothing, and dies of whatever ends it: what it leaves then is as if it were not there (`store`).
 """
 
 from __future__ import annotations
@@ -33,6 +37,11 @@ _NAME = "minidsms-compiles"
 """Of the threads that wait for such processes."""
 _PATIENT = "--patient"
 """As the first argument: others go first on the processors."""
+_CHOSEN = "NUMBA_CACHE_DIR"
+_PLACES = (_CHOSEN, "XDG_CACHE_HOME")
+"""Of folders, in the environment: `store.kept_in`."""
+LINGER_S = 60.0
+"""For what is under way when the process that asked has ended: a form takes 3 to 8 s of a processor."""
 
 _lock = threading.RLock()
 keep_whole(_lock)
@@ -40,6 +49,10 @@ _asked: list[str] = []
 """Places of forms, the first of which are being compiled while `_is_running`."""
 _is_running = False
 _started = False
+_is_left = threading.Event()
+"""In a process that compiles: the one that started it has ended, ..."""
+_waits = threading.Event()
+"""... nothing is under way, for another process compiles the same."""
 
 
 def _forget() -> None:
@@ -119,14 +132,17 @@ def _wait(process: subprocess.Popen[bytes], places: list[str]) -> None:
 
 def compile_all(names: Iterable[str]) -> None:
     """Compile the kernels "module:function", and the forms by their places, that are not kept yet."""
-    from minidsms.machine_code import compiling
-
     for name in names:
         definition = _definition_at(name)
         if definition is not None:
-            with store.alone(definition.name):
+            with store.alone(definition.name, before_waiting=_waits.set):
+                _waits.clear()
                 if store.read(definition.name, environment.mark(definition.digest)) is None:
+                    from minidsms.machine_code import compiling
+
                     compiling.compile_and_keep(definition)
+        if _is_left.is_set():
+            return
 
 
 def _definition_at(name: str) -> Definition | None:
@@ -146,13 +162,17 @@ def _is_possible() -> bool:
 
 
 def _process(arguments: list[str]) -> subprocess.Popen[bytes] | None:
+    places = {name: os.path.abspath(os.environ[name]) for name in _PLACES if os.environ.get(name)}
+    paths = os.pathsep.join(os.path.abspath(path) for path in sys.path if path)
     try:
         return subprocess.Popen(
             [sys.executable, "-P", "-m", __name__, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), _SETTING: "0"},
+            cwd=os.path.abspath(os.sep),
+            env={**os.environ, **places, "PYTHONPATH": paths, _SETTING: "0"},
+            start_new_session=True,
         )
     except OSError:
         return None
@@ -163,19 +183,22 @@ def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _end_with_parent() -> None:
-    sys.stdin.buffer.read()
+def _end_behind_parent() -> None:
+    os.read(sys.stdin.fileno(), 1)  # Python's own reader would be at work when the interpreter ends
+    _is_left.set()
+    _waits.wait(LINGER_S)
     os._exit(0)
 
 
 def main(arguments: list[str]) -> None:
     """Compile what the arguments name."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_end_behind_parent, daemon=True).start()
     if arguments[:1] == [_PATIENT]:
         with suppress(OSError, AttributeError):
             os.nice(10)
         arguments = arguments[1:]
-    compile_all(arguments)
+    if _CHOSEN not in os.environ or os.path.exists(os.environ[_CHOSEN]):  # else it has been removed since
+        compile_all(arguments)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import secrets
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -108,8 +108,11 @@ def _remove_unfinished(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def alone(name: str) -> Iterator[None]:
-    """Hold other processes off a kernel while it is compiled; who has waited looks again whether it is kept."""
+def alone(name: str, before_waiting: Callable[[], object] = bool) -> Iterator[None]:
+    """Hold other processes off a kernel while it is compiled; who has waited looks again whether it is kept.
+
+    before_waiting: called where another process is at it.
+    """
     folder = kept_in()
     if folder is None or fcntl is None:
         yield
@@ -122,7 +125,11 @@ def alone(name: str) -> Iterator[None]:
         return
     try:
         with contextlib.suppress(OSError):  # without locks, two processes may compile the same
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                before_waiting()
+                fcntl.flock(lock, fcntl.LOCK_EX)
         yield
         with contextlib.suppress(OSError):
             path.unlink(missing_ok=True)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
+from operator import getitem
 from typing import TYPE_CHECKING
 
 from minidsms.cql.binder import bind
@@ -101,7 +103,8 @@ def stored(db: Connection) -> Inputs:
 
 def context_of(db: Connection) -> Context:
     """What expressions of this connection need."""
-    return Context(db.dictionary, db.tick_ns, db.catalog.functions)
+    compilation = partial(getitem, db.settings.values, "compilation")
+    return Context(db.dictionary, db.tick_ns, db.catalog.functions, compilation)
 
 
 def planner_of(

@@ -49,7 +49,7 @@ def by_definition(expr: Expr, table: list[tuple[Any, ...]]) -> list[Any]:
 def vectorised(expr: Expr, table: list[tuple[Any, ...]], programs: bool = False) -> list[Any]:
     dictionary = TextDictionary()
     batch = batch_of(table, dictionary)
-    evaluator = Evaluator(expr, Context(dictionary, programs=programs))
+    evaluator = Evaluator(expr, Context(dictionary, compilation=lambda: "auto" if programs else "off"))
     value = evaluator(batch.column, len(batch))
     obeys_the_invariants(value, expr.type, len(batch))
     items = dictionary.decode(value.column()) if expr.type is TEXT else value.values.tolist()

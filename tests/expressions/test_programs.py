@@ -269,6 +269,37 @@ def test_no_program_is_written_before_the_kernel_is_there(monkeypatch: pytest.Mo
     assert value is not None and value.values.tolist() == [1, 2, 3] and len(asked) == 2
 
 
+def test_the_kernel_is_compiled_at_once_or_not_used_where_that_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = steps.run_program.form().code()
+    made: list[int] = []
+    monkeypatch.setattr(Form, "code", lambda _: None)
+    monkeypatch.setattr(Form, "compiled", lambda _: made.append(1) or code)
+    monkeypatch.setattr(Form, "compile_beside", lambda _: None)
+    now = ["auto"]
+    program = Programmed((call(INTEGER, "+", column("i"), literal(1)),), TextDictionary(), compilation=lambda: now[-1])
+    frame = Frame(lambda _: Column(np.arange(3)), 3)
+    for asked, is_used in (("auto", 0), ("off", 0), ("at once", 1), ("auto", 1), ("off", 0), ("at once", 1)):
+        now.append(asked)
+        assert (program.value(frame) is not None) == bool(is_used)
+        assert len(made) == ("at once" in now)
+
+
+def test_what_is_set_for_compilation_holds_for_expressions_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[int] = []
+    run_program = Programmed._run_program
+    monkeypatch.setattr(Programmed, "_run_program", lambda *given: ran.append(1) or run_program(*given))
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (a INTEGER)")
+        query = db.query("SELECT a FROM S WHERE a * 3 % 7 = 4 AND a * 5 % 3 < 2")
+        for turn, asked in enumerate(("off", "auto", "off", "at once")):
+            ran.clear()
+            db.set("compilation", asked)
+            db.push("S", [(a,) for a in range(7)], ts=turn)
+            db.advance(turn)
+            assert [change.row for change in query.fetch()] == [(6,)]
+            assert bool(ran) == (asked != "off")
+
+
 def test_expressions_that_programs_cannot_compute_are_left_to_numpy() -> None:
     power = call(FLOAT, "power", column("f"), literal(2.0))
     total = call(INTEGER, "+", column("i"), column("j"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,33 @@ form = walk.form(STEP=2, NAMES=(7,))
 form.compile_beside()
 print(form.code(), form.has_failed)
 """
+LEFT = """
+from templates_of_test import walk
+walk.form(STEP=2, NAMES=(7,)).compile_beside()
+"""
+ONE_OF_TWO = """
+import os
+from minidsms.machine_code import ahead, store
+from templates_of_test import walk
+store.kept_in()
+forms = [walk.form(STEP=step, NAMES=(7,)) for step in (2, 3)]
+process = ahead._process([form.place for form in forms])
+print(os.getsid(process.pid) == process.pid, end=" ")
+process.stdin.close()
+print(process.wait(), [form.code() is None for form in forms])
+"""
+AT_WORK_ELSEWHERE = """
+from minidsms.machine_code import ahead, store
+from templates_of_test import walk
+form = walk.form(STEP=2, NAMES=(7,))
+with store.alone(form.definition.name):
+    process = ahead._process([form.place])
+    process.stdin.close()
+    print(process.wait(), form.code())
+"""
+needs_two_processors = pytest.mark.skipif(
+    len(os.sched_getaffinity(0)) < 2, reason="there is no second processor to compile on"
+)
 
 
 def run(folder: Path, program: str, kernels: str = KERNELS, **environment: str) -> str:
@@ -105,6 +133,8 @@ def run(folder: Path, program: str, kernels: str = KERNELS, **environment: str) 
             "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]),
             **environment,
         },
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=True,
@@ -130,6 +160,40 @@ def test_the_second_process_compiles_what_it_is_asked_for(tmp_path: Path) -> Non
     assert run(tmp_path, ALONE, MINIDSMS_COMPILE_AHEAD="0") == "None True"
     if len(os.sched_getaffinity(0)) > 1:
         assert run(tmp_path, BESIDE, MINIDSMS_COMPILE_AHEAD="1") == "37 False False"
+
+
+@needs_two_processors
+def test_a_form_is_finished_when_the_process_that_asked_has_ended(tmp_path: Path) -> None:
+    run(tmp_path, LEFT, MINIDSMS_COMPILE_AHEAD="1", NUMBA_CACHE_DIR="cache")
+    deadline = time.monotonic() + 240
+    while not list(tmp_path.glob("cache/minidsms/templates_of_test.walk.*.kernel")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert run(tmp_path, "from templates_of_test import walk\nprint(walk.form(STEP=2, NAMES=(7,)).code()(1))") == "37"
+
+
+def test_a_process_that_is_left_finishes_its_first_form_only_and_is_in_no_session_of_others(tmp_path: Path) -> None:
+    assert run(tmp_path, ONE_OF_TWO) == "True 0 [False, True]"
+
+
+def test_a_process_that_is_done_before_the_one_that_asked_ends_as_it_should(tmp_path: Path) -> None:
+    program = "from minidsms.machine_code import ahead\nprint(ahead._process(['time:sleep']).wait())"
+    assert run(tmp_path, program, NUMBA_CACHE_DIR=str(tmp_path)) == "0"
+
+
+def test_a_process_that_is_left_waits_for_no_other_that_makes_the_same(tmp_path: Path) -> None:
+    assert run(tmp_path, AT_WORK_ELSEWHERE) == "0 None"
+
+
+def test_a_process_that_is_left_ends_in_time_whatever_it_does(tmp_path: Path) -> None:
+    program = "import time\nfrom minidsms.machine_code import ahead\nahead.LINGER_S = 0.1\n"
+    program += "ahead.compile_all = lambda names: time.sleep(3600)\nahead.main([])"
+    assert run(tmp_path, program) == ""
+
+
+def test_a_folder_of_kernels_that_has_been_removed_is_not_made_again_for_a_form(tmp_path: Path) -> None:
+    removes = ONE_OF_TWO.replace("process =", "shutil.rmtree(store.kept_in().parent)\nprocess =")
+    assert run(tmp_path, "import shutil" + removes) == "True 0 [True, True]"
+    assert not (tmp_path / "cache").exists()
 
 
 def test_a_form_is_found_again_by_its_place() -> None:
