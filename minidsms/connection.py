@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from minidsms.archive.connected import Archiving
 from minidsms.counted import counted
-from minidsms.cql.errors import Error, MemoryLimitError, one_line
+from minidsms.cql.errors import CqlError, Error, MemoryLimitError, one_line
 from minidsms.cql.parameters import Parameters, written
 from minidsms.elements import Type
 from minidsms.engine.reading import ReadsSources
@@ -101,10 +101,13 @@ class Connection(Archiving, ReadsSources):
         params: the values of `?` in their order, or a dict of those of `$name`; a list or tuple stands behind IN.
         Raises CqlError with the place; the statements before it have been carried out.
         """
-        with self.lock:
-            self._check()
-            result = self._run(written(text_of(cql), params))
-            told, self._is_told = self._is_told, False
+        try:
+            with self.lock:
+                self._check()
+                result = self._run(written(text_of(cql), params))
+                told, self._is_told = self._is_told, False
+        except CqlError as error:  # what it says is of the text: the engine's frames would stand above it
+            raise error.with_traceback(None) from error.__cause__
         if told:
             self._callbacks.tell()
         return result
@@ -140,19 +143,21 @@ class Connection(Archiving, ReadsSources):
         >>> fast.text
         'SELECT car FROM Pos WHERE speed > 100 AND car IN (1, 2, 3)'
         """
-        with self.lock:
-            self._check()
-            if name is not None and not query_name_of(name):
-                raise Error("the name of a query is empty; leave it out, and it gets one")
-            text = written(text_of(cql), params)
-            if name is None or name.lower() not in self.queries:
-                query = register_written(self, text, name)
-                if query is not None:
-                    self.lock.undo_on_error(query.close)
-                    return query
-            query = statements.register_text(self, text, name)
-            self.lock.undo_on_error(query.close)
-            return query
+        try:
+            with self.lock:
+                self._check()
+                if name is not None and not query_name_of(name):
+                    raise Error("the name of a query is empty; leave it out, and it gets one")
+                text = written(text_of(cql), params)
+                query = None
+                if name is None or name.lower() not in self.queries:
+                    query = register_written(self, text, name)
+                if query is None:
+                    query = statements.register_text(self, text, name)
+                self.lock.undo_on_error(query.close)
+                return query
+        except CqlError as error:
+            raise error.with_traceback(None) from error.__cause__
 
     @contextlib.contextmanager
     def replacing(self, query: Query, sink: Sink | None, statement: CreateQuery, text: str) -> Iterator[None]:

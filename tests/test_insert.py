@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
+import duckdb
 import pytest
 
 import minidsms
@@ -82,6 +83,43 @@ def test_constants_are_a_table_at_once(db: Connection) -> None:
 
 def test_an_interval_is_a_number_of_ticks_at_once_as_in_every_answer(db: Connection) -> None:
     assert list(db.execute("SELECT INTERVAL '1' DAY AS day, [INTERVAL '2' SECOND] AS l")) == [(86_400_000, [2_000])]
+
+
+ORDERS = [
+    "k",
+    "k DESC, name",
+    "name NULLS FIRST, 1",
+    "k % 2, -k NULLS FIRST",
+    "name DESC NULLS FIRST, k DESC",
+    "LENGTH(name)",
+]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_order_by_sorts_the_rows_of_an_answer_given_at_once(db: Connection, order: str) -> None:
+    rows = [(k * 7 % 11 if k % 4 else None, None if k % 5 == 1 else "abcba"[k % 5] * (k % 3 + 1)) for k in range(40)]
+    values = ", ".join(f"({'NULL' if k is None else k}, {'NULL' if n is None else repr(n)})" for k, n in rows)
+    query = f"SELECT name, k FROM (VALUES {values}) AS t (k, name) ORDER BY {order}"
+    # Rows equal in all keys are sorted by value, column by column, NULL first (R6).
+    wanted = duckdb.sql(f"{query}, name NULLS FIRST, k NULLS FIRST").fetchall()
+    assert list(db.execute(query)) == wanted
+    assert list(db.execute(f"{query} LIMIT 7 OFFSET 3")) == wanted[3:10]
+
+
+def test_order_by_sorts_what_with_values_and_select_without_from_give(db: Connection) -> None:
+    assert list(db.execute("VALUES (1), (3), (2) ORDER BY 1 DESC")) == [(3,), (2,), (1,)]
+    assert list(db.execute("SELECT UNNEST([3, 1, 2]) AS v ORDER BY v LIMIT 2")) == [(1,), (2,)]
+    assert list(db.execute("WITH t (x) AS (VALUES (1), (2)) SELECT -x AS y FROM t ORDER BY x DESC")) == [(-2,), (-1,)]
+    assert list(db.execute("SELECT k, COUNT(*) FROM (VALUES (1), (2), (2)) t (k) GROUP BY k ORDER BY 2 DESC")) == [
+        (2, 2), (1, 1)
+    ]  # fmt: skip
+    for text in (
+        "SELECT v FROM S ORDER BY v",
+        "VALUES (1) UNION (VALUES (2) ORDER BY 1)",
+        "CREATE VIEW W AS VALUES (1) ORDER BY 1",
+    ):
+        with pytest.raises(CqlError, match=r"a relation has no order[^$]*LIMIT n keeps its first n rows"):
+            db.execute(text)
 
 
 def test_a_query_over_rows_written_out_is_answered_at_once(db: Connection) -> None:

@@ -23,7 +23,7 @@ from minidsms.cql.expression_binder import Context, ExpressionBinder
 from minidsms.cql.grouping_sets import key_meant
 from minidsms.cql.over import Overs
 from minidsms.cql.scope import Column, Scope, did_you_mean, listing
-from minidsms.cql.session import Piece, Session, parts
+from minidsms.cql.session import Piece, Session, cut, parts
 from minidsms.cql.sources import Source, SourceBinder, equate_conjuncts
 from minidsms.elements import Field, Schema
 
@@ -128,13 +128,21 @@ class BlockBinder:
         if select.distinct:
             node = bound.Distinct(schema, node)
         if limited is not None:
-            node = bound.Top(schema, node, keys, limited.limit, limited.offset)
+            node = bound.Top(schema, node, keys, self._limit(limited), limited.offset)
             node = bound.projected(node, bound.column_refs(schema)[:shown], schema.names)
         tree = replace(self._expanded(select), items=tuple(items), sources=source_trees)
         if limited is None:
             return Piece(node, tree)
         order = tuple(replace(key, expr=self.session.expand(key.expr)) for key in limited.order)
         return Piece(node, replace(limited, query=tree, order=order))
+
+    def _limit(self, limited: syntax.Limited) -> int:
+        if limited.limit is None:
+            first, last = limited.order[0].span, limited.order[-1].span
+            by = cut(self.session.text[first[0] : last[1]])
+            hint = f"ORDER BY {by} LIMIT n keeps its first n rows; sort what fetch() returns"
+            raise self.session.error("a relation has no order", (first[0], last[1]), "", hint)
+        return limited.limit
 
     def _expanded(self, select: syntax.Select) -> syntax.Select:
         """With what its conditions have become, subqueries among it."""
@@ -322,7 +330,7 @@ class BlockBinder:
         for item in chain.from_iterable(self._fields(written, binder) for written in select.items):
             if isinstance(item.expr, syntax.Star):
                 columns = self._star(item.expr, scope)
-                replaced = {each.alias.lower(): each for each in item.expr.replaced if each.alias is not None}
+                replaced, renamed = _changes(item.expr)
                 written: list[syntax.SelectItem] = []
                 for alias, column in columns:
                     other = replaced.get(column.name.lower())
@@ -331,9 +339,11 @@ class BlockBinder:
                         written.append(replace(other, expr=self.session.expand(other.expr)))
                         continue
                     expr = replace(column.expr, span=item.expr.span)
-                    outputs.append(Output(column.name, expr if groups is None else groups.to_row(expr)))
+                    given = renamed.get(column.name.lower())
+                    called = given or column.name
+                    outputs.append(Output(called, expr if groups is None else groups.to_row(expr), given is not None))
                     name = name_of(scope, alias, column)
-                    written += [] if name is None else [syntax.SelectItem(name)]
+                    written += [] if name is None else [syntax.SelectItem(name, given)]
                 # A column that has no name of its own can only be had by the star.
                 trees += written if len(written) == len(columns) else [item]
             else:
@@ -365,14 +375,15 @@ class BlockBinder:
     def _named(self, item: syntax.SelectItem, scope: Scope) -> list[syntax.SelectItem]:
         """`*` as the columns that it stands for, each by its name."""
         assert isinstance(item.expr, syntax.Star)
-        replaced = {each.alias.lower(): each for each in item.expr.replaced if each.alias is not None}
+        replaced, renamed = _changes(item.expr)
         items = []
         for alias, column in self._star(item.expr, scope):
             name = name_of(scope, alias, column)
             if name is None:
                 reason = f'several columns are called "{column.name}"'
                 raise self.session.error(reason, item.span, "", "rename one in a query")
-            called = syntax.SelectItem(replace(name, span=item.span), column.name, span=item.span)
+            given = renamed.get(column.name.lower(), column.name)
+            called = syntax.SelectItem(replace(name, span=item.span), given, span=item.span)
             items.append(replaced.get(column.name.lower(), called))
         return items
 
@@ -382,7 +393,12 @@ class BlockBinder:
         columns = scope.star(star.qualifier)
         there = [column.name for _, column in columns]
         named = [(name.name, name.span) for name in star.left_out]
-        for name, span in [*named, *((item.alias or "", item.span) for item in star.replaced)]:
+        changed = [(item.alias or "", item.span) for item in star.replaced]
+        changed += [(item.expr.name, item.expr.span) for item in star.renamed if isinstance(item.expr, syntax.Name)]
+        for i, (name, span) in enumerate(changed):
+            if name.lower() in (other.lower() for other, _ in (*named, *changed[:i])):
+                raise self.session.error(f'"{name}" stands behind * twice', span, "", "leave one of them out")
+        for name, span in [*named, *changed]:
             if name.lower() not in map(str.lower, there):
                 hint = did_you_mean(name, there)
                 raise self.session.error(f'* has no column "{name}"', span, f"it has: {listing(there)}", hint)
@@ -391,6 +407,17 @@ class BlockBinder:
         if not kept:
             raise self.session.error("EXCLUDE leaves no column", star.span)
         return kept
+
+
+def _changes(star: syntax.Star) -> tuple[dict[str, syntax.SelectItem], dict[str, str]]:
+    """What REPLACE puts in the place of columns, and the names that RENAME gives; by column, in lower case."""
+    replaced = {item.alias.lower(): item for item in star.replaced if item.alias is not None}
+    renamed = {
+        item.expr.name.lower(): item.alias
+        for item in star.renamed
+        if isinstance(item.expr, syntax.Name) and item.alias is not None
+    }
+    return replaced, renamed
 
 
 def _aggregate(node: bound.Node, groups: Groups) -> bound.Aggregate:

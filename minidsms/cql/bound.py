@@ -748,10 +748,13 @@ class Top(Node):
         offset = f" behind {self.offset}" if self.offset else ""
         return f"First {self.limit}{offset} by {', '.join(keys)}"
 
+    def numbered(self, node: Node) -> Over:
+        """The rows of a node of this schema, each with its place in this order as a last column."""
+        return Over.of(node, OverCall("row_number", Type.INTEGER, (), self.order, "ROW_NUMBER()"), in_order=False)
+
     def carrying(self, inputs: Sequence[Carried]) -> Carried:
         """By the numbers of the rows among those that agree in the further columns."""
-        call = OverCall("row_number", Type.INTEGER, (), self.order, "ROW_NUMBER()")
-        numbered = Over.of(self.input, call, in_order=False).carrying(inputs).node
+        numbered = self.numbered(self.input).carrying(inputs).node
         *shown, number = column_refs(numbered.schema)
         least, most = (Literal(Type.INTEGER, n) for n in (self.offset, self.offset + self.limit))
         parts = [Call(Type.BOOLEAN, ">", (number, least)), Call(Type.BOOLEAN, "<=", (number, most))]

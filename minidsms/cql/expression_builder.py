@@ -385,7 +385,8 @@ class ExpressionBuilder(Transformer[Token, Part]):
 
     def list_of_query(self, parts: list[Part]) -> syntax.ScalarQuery:
         if isinstance(parts[1], syntax.Limited):
-            hint = "(SELECT ARRAY_AGG(x ORDER BY k) FROM (SELECT x, k FROM .. ORDER BY k LIMIT n))"
+            of = ".." if parts[1].limit is None else "(SELECT x, k FROM .. ORDER BY k LIMIT n)"
+            hint = f"(SELECT ARRAY_AGG(x ORDER BY k) FROM {of})"
             raise self.fail("ARRAY(..) has its elements in the order of values", parts[1], hint=hint)
         return syntax.ScalarQuery(parts[1], True, span=span_of(parts))
 

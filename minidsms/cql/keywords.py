@@ -337,7 +337,7 @@ class _Context:
     # ------------------------------------------------------------------------------------------------ in a query
 
     def _in_query(self, i: int, word: str) -> str:
-        if word in RESERVED or (word == "BY" and self._type(i - 1) in ("GROUP", "ORDER", "PARTITION")):
+        if word in RESERVED or (word == "BY" and self._is_by(i)):
             return word
         if word in _OVER_WORDS and self._frames(i, word):
             return word
@@ -346,6 +346,13 @@ class _Context:
         role = _ROLES.get(word)
         found = False if role is None else role(self, i, word)
         return found if isinstance(found, str) else word if found else "IDENT"
+
+    def _is_by(self, i: int) -> bool:
+        """`GROUP BY`, `UNION BY NAME`, `UNION ALL BY NAME`."""
+        before = self._type(i - 2 if self._type(i - 1) in ("ALL", "DISTINCT") else i - 1)
+        return self._type(i - 1) in ("GROUP", "ORDER", "PARTITION") or (
+            before == "UNION" and self._word(i + 1) == "NAME"
+        )
 
     def _behind_is(self, i: int, word: str) -> bool | str:
         """`x IS JSON`, `x IS NOT UNKNOWN`; `JSON '{}'`."""
@@ -370,9 +377,11 @@ class _Context:
         return self.depth > 0 and self._type(i - 1) in _ENDS_OF_VALUES and self._begins_value(i + 1)
 
     def _changes_star(self, i: int, word: str) -> bool:
-        """EXCLUDE or REPLACE behind the * of a select list."""
+        """EXCLUDE, REPLACE or RENAME behind the * of a select list, in this order."""
         end = i - 1
-        if self._type(end) == "RPAR" and word == "REPLACE" and self.begun > 0:
+        if self._type(end) == "RPAR" and word != "EXCLUDE" and self.begun > 0:
+            if word == "RENAME" and self._type(self.begun - 1) == "REPLACE":
+                return True
             end = self.begun - 2  # behind EXCLUDE (..)
         elif self._type(end - 1) == "EXCLUDE":
             end -= 2
@@ -523,7 +532,7 @@ _ROLES: dict[str, _Role] = {
         (("JSON", "UNKNOWN"), _Context._behind_is),
         (("VALUE", "OBJECT", "ARRAY", "SCALAR"), _Context._json_kind),
         (("PLACING",), _Context._placing),
-        (("EXCLUDE", "REPLACE"), _Context._changes_star),
+        (("EXCLUDE", "REPLACE", "RENAME"), _Context._changes_star),
         (("QUALIFY",), _Context._qualify),
         (("WINDOW",), _Context._window),
         (("LATERAL",), _Context._lateral),

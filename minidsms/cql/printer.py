@@ -115,8 +115,8 @@ def print_query(query: syntax.Query, indent: str = "") -> str:
             named = [f"{print_name(t.name)}{_name_list(t.columns)} AS {_nested(t.query, indent)}" for t in tables]
             last = indent + _nested(inner, indent) if isinstance(inner, syntax.With) else print_query(inner, indent)
             return f"{indent}WITH {', '.join(named)}\n{last}"
-        case syntax.SetOperation(op=op, all=all_, left=left, right=right):
-            keyword = f"{op.upper()} ALL" if all_ else op.upper()
+        case syntax.SetOperation(op=op, all=all_, left=left, right=right, by_name=by_name):
+            keyword = op.upper() + (" ALL" if all_ else "") + (" BY NAME" if by_name else "")
             # Operands group to the left; INTERSECT binds tighter, but parentheses say so more plainly.
             is_chain = isinstance(left, syntax.SetOperation) and (left.op == "intersect") == (op == "intersect")
             first = print_query(left, indent) if is_chain else _operand(left, indent)
@@ -160,7 +160,8 @@ def _select(select: syntax.Select, op: str | None, indent: str) -> str:
 def _limited(limited: syntax.Limited, op: str | None, indent: str) -> str:
     offset = f" OFFSET {limited.offset}" if limited.offset else ""
     order = _list([_sort_key(key, indent) for key in limited.order], indent, 9)
-    return f"{_select(limited.query, op, indent)}\n{indent}ORDER BY {order}\n{indent}LIMIT {limited.limit}{offset}"
+    first = "" if limited.limit is None else f"\n{indent}LIMIT {limited.limit}{offset}"
+    return f"{_select(limited.query, op, indent)}\n{indent}ORDER BY {order}{first}"
 
 
 def _item(item: syntax.SelectItem, indent: str) -> str:
@@ -297,10 +298,11 @@ def _expression(expr: syntax.Expr, indent: str) -> tuple[str, int]:
             return print_name(name), _PRIMARY
         case syntax.Name(name=name, qualifier=qualifier):
             return f"{print_name(qualifier or '')}.{print_name(name)}", _PRIMARY
-        case syntax.Star(qualifier=qualifier, left_out=left_out, replaced=replaced):
+        case syntax.Star(qualifier=qualifier, left_out=left_out, replaced=replaced, renamed=renamed):
             text = "*" if qualifier is None else f"{print_name(qualifier)}.*"
             text += f" EXCLUDE{_name_list([name.name for name in left_out])}" if left_out else ""
             text += f" REPLACE ({', '.join(_item(item, indent) for item in replaced)})" if replaced else ""
+            text += f" RENAME ({', '.join(_item(item, indent) for item in renamed)})" if renamed else ""
             return text, _PRIMARY
         case syntax.Literal(value=value):
             text = _value(value)

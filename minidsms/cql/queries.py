@@ -5,6 +5,7 @@ Invariant: the tree beside a node says in CQL what the node means, with every de
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -103,10 +104,25 @@ class QueryBinder:
             items = (syntax.SelectItem(syntax.Star()),)
         return Piece(window, syntax.Select(items, (ref,)))
 
+    def _by_names(self, node: bound.Node, names: Sequence[str], written: syntax.Query) -> bound.Node:
+        """The relation with columns of these names, NULL for those that it does not have."""
+        there = [name.lower() for name in node.schema.names]
+        twice = next((name for name in there if there.count(name) > 1), None)
+        if twice is not None:
+            reason = f'BY NAME: several columns are called "{twice}"'
+            raise self.session.error(reason, written.span, "", "rename one with AS")
+        own = dict(zip(there, bound.column_refs(node.schema)))
+        exprs = [own.get(name.lower(), bound.Literal(Type.NULL, None)) for name in names]
+        return bound.projected(node, exprs, names)
+
     def _set_operation(self, query: syntax.SetOperation, outer: Context | None, correlated: bool) -> Piece:
         left = self._as_relation(self.bind(query.left, outer, correlated))
         right = self._as_relation(self.bind(query.right, outer, correlated))
         a, b = left.node, right.node
+        if query.by_name:
+            there = {name.lower() for name in a.schema.names}
+            names = [*a.schema.names, *(name for name in b.schema.names if name.lower() not in there)]
+            a, b = self._by_names(a, names, query.left), self._by_names(b, names, query.right)
         word = query.op.upper()
         if len(a.schema) != len(b.schema):
             raise self.session.error(

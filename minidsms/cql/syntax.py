@@ -53,11 +53,13 @@ class Star(Syntax):
     """`*` or `qualifier.*`: in a select list, or as the argument of COUNT(*).
 
     left_out: the columns behind EXCLUDE.  replaced: those behind REPLACE, whose aliases say in whose places they stand.
+    renamed: names of columns, and the aliases that RENAME gives them.
     """
 
     qualifier: str | None = None
     left_out: tuple[Name, ...] = ()
     replaced: tuple[SelectItem, ...] = ()
+    renamed: tuple[SelectItem, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -466,11 +468,11 @@ class Select(Syntax):
 
 @dataclass(frozen=True)
 class Limited(Syntax):
-    """query ORDER BY order LIMIT limit [OFFSET offset]."""
+    """query ORDER BY order LIMIT limit [OFFSET offset]. limit: None: all rows, in this order (docs/semantics R6)."""
 
     query: Select
     order: tuple[SortKey, ...]
-    limit: int
+    limit: int | None
     offset: int = 0
 
 
@@ -484,12 +486,13 @@ class Values(Syntax):
 
 @dataclass(frozen=True)
 class SetOperation(Syntax):
-    """left op [ALL] right. op: 'union', 'except' or 'intersect'."""
+    """left op [ALL] [BY NAME] right. op: 'union', 'except' or 'intersect'."""
 
     op: str
     all: bool
     left: Query
     right: Query
+    by_name: bool = False
 
 
 @dataclass(frozen=True)

@@ -273,10 +273,10 @@ class TreeBuilder(ExpressionBuilder):
     # ------------------------------------------------------------------------------------------------- queries
 
     def star(self, parts: list[Part]) -> syntax.SelectItem:
-        qualifier = None if len(parts) == 3 else str(parts[0])
+        qualifier = None if len(parts) == 4 else str(parts[0])
         span = span_of(parts)
-        left_out, replaced = (tuple(part or ()) for part in parts[-2:])
-        return syntax.SelectItem(syntax.Star(qualifier, left_out, replaced, span=span), span=span)
+        left_out, replaced, renamed = (tuple(part or ()) for part in parts[-3:])
+        return syntax.SelectItem(syntax.Star(qualifier, left_out, replaced, renamed, span=span), span=span)
 
     def left_out(self, parts: list[Part]) -> list[syntax.Name]:
         names = parts[2] if len(parts) > 2 else parts[1:]
@@ -287,6 +287,12 @@ class TreeBuilder(ExpressionBuilder):
 
     def replacement(self, parts: list[Part]) -> syntax.SelectItem:
         return syntax.SelectItem(parts[0], str(parts[2]), span=span_of(parts))
+
+    renamed = replaced
+
+    def renaming(self, parts: list[Part]) -> syntax.SelectItem:
+        name = syntax.Name(str(parts[0]), span=part_span(parts[0]))
+        return syntax.SelectItem(name, str(parts[2]), span=span_of(parts))
 
     def item(self, parts: list[Part]) -> syntax.SelectItem:
         return syntax.SelectItem(parts[0], _text(parts[1]), span=span_of(parts))
@@ -358,13 +364,16 @@ class TreeBuilder(ExpressionBuilder):
         clause = self.limited([order, parts[-5], limit, None, offset])
         return dataclasses.replace(clause, span=(clause.span[0], part_span(parts[-1])[1]))
 
+    def ordered(self, parts: list[Part]) -> _Clause:
+        return _Clause("limited", "ORDER BY", (parts[0], None, 0), span=span_of(parts[0]))
+
     def select(self, parts: list[Part]) -> syntax.Select | syntax.Limited:
         return self._limited(self._select(parts, parts[2], [parts[1]], parts[3:-1]), parts)
 
     def select_first(self, parts: list[Part]) -> syntax.Select | syntax.Limited:
         """DISTINCT ON: the first row of each key, as QUALIFY ROW_NUMBER() says it."""
         keys, items, last = parts[4], parts[6], parts[-1]
-        order = () if last is None else last.value[0] if isinstance(last, _Clause) else last
+        order = () if last is None else last.value[0]
         aliases: dict[str, syntax.Expr] = {item.alias.lower(): item.expr for item in items if item.alias is not None}
 
         def meant(expr: syntax.Expr) -> syntax.Expr:
@@ -381,12 +390,12 @@ class TreeBuilder(ExpressionBuilder):
         within = tuple(key for key in by if key.expr not in partition)
         place = syntax.Over(syntax.Call("ROW_NUMBER", (), span=span), partition, within, span=span)
         is_first = syntax.Binary("=", place, syntax.Literal(1), span=span)
-        select = self._select([*parts[:-1], *([last] if isinstance(last, _Clause) else order)], items, [], parts[7:-1])
+        select = self._select(parts, items, [], parts[7:-1])
         if select.qualify is not None:
             hint = "SELECT DISTINCT ON (..) .. FROM (SELECT .. QUALIFY ..)"
             raise self.fail("DISTINCT ON and QUALIFY in one SELECT", select.qualify, hint=hint)
         select = dataclasses.replace(select, qualify=is_first)
-        return self._limited(select, parts) if isinstance(last, _Clause) else select
+        return select if last is None or last.value[1] is None else self._limited(select, parts)
 
     def select_behind(self, parts: list[Part]) -> syntax.Select | syntax.Limited:
         """FROM .. SELECT ..; without SELECT all columns are meant."""
@@ -443,11 +452,11 @@ class TreeBuilder(ExpressionBuilder):
         return syntax.Select((item,), (syntax.TableRef(str(parts[0]), span=span),), span=span)
 
     def set_operation(self, parts: list[Part]) -> syntax.SetOperation:
-        left, op, mode, right = parts
+        left, op, mode, *by_name, right = parts
         for operand in (left, right):
             self._check_whose_limit(operand, op)
         is_all = mode is not None and mode.type == "ALL"
-        return syntax.SetOperation(op.lower(), is_all, left, right, span=span_of(parts))
+        return syntax.SetOperation(op.lower(), is_all, left, right, any(by_name), span=span_of(parts))
 
     def _check_whose_limit(self, operand: syntax.Query, op: Token) -> None:
         """ORDER BY .. LIMIT beside a set operation would elsewhere be of the whole: parentheses say whose it is."""
@@ -463,8 +472,8 @@ class TreeBuilder(ExpressionBuilder):
 
     query_statement = node_of(syntax.QueryStatement, 0)
 
-    def constant_row(self, parts: list[Part]) -> syntax.Values:
-        return syntax.Values((tuple(parts[1]),), True, span=span_of(parts))
+    def constant_row(self, parts: list[Part]) -> syntax.Query:
+        return self._limited_rows(syntax.Values((tuple(parts[1]),), True, span=span_of(parts[:2])), parts)
 
     def values(self, parts: list[Part]) -> list[Part]:
         return parts[::2]
@@ -472,9 +481,18 @@ class TreeBuilder(ExpressionBuilder):
     def values_row(self, parts: list[Part]) -> _Row:
         return _Row(tuple(parts[1]), span=span_of(parts))
 
-    def constant_rows(self, parts: list[Part]) -> syntax.Values:
+    def constant_rows(self, parts: list[Part]) -> syntax.Query:
         rows = tuple(tuple(syntax.SelectItem(expr, span=expr.span) for expr in row.values) for row in parts[1])
-        return syntax.Values(rows, span=(part_span(parts[0])[0], parts[1][-1].span[1]))
+        values = syntax.Values(rows, span=(part_span(parts[0])[0], parts[1][-1].span[1]))
+        return self._limited_rows(values, parts)
+
+    def _limited_rows(self, values: syntax.Values, parts: list[Part]) -> syntax.Query:
+        """Rows written out, of which ORDER BY sorts what `*` shows."""
+        if parts[-1] is None:
+            return values
+        every = syntax.SelectItem(syntax.Star(span=values.span), span=values.span)
+        source = syntax.QueryRef(values, None, span=values.span)
+        return self._limited(syntax.Select((every,), (source,), span=values.span), parts)
 
     def insert(self, parts: list[Part]) -> syntax.Insert:
         first, replaces, name, columns, rows = parts[0], parts[1], parts[4], parts[5], parts[7]

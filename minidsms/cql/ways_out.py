@@ -147,14 +147,12 @@ _BY_KINDS = {
 """Terminals that follow each other."""
 _BY_WORDS = {
     ("<=", ">"): "write a IS NOT DISTINCT FROM b",
-    ("*", "RENAME"): "write * EXCLUDE (a), a AS b",
     ("WITH", "TIME"): _IN_UTC,
     ("WITH", "LOCAL"): _IN_UTC,
     ("WITHOUT", "TIME"): _IN_UTC,
     ("FILTER", "("): "write FILTER (WHERE condition)",
     ("TIMESTAMP", "BY"): "TIMESTAMP BY stands with the declaration: CREATE STREAM S (.., ts TIMESTAMP) TIMESTAMP BY ts",
     ("TIMESTAMP", "("): "CURRENT_TIMESTAMP is the instant of a row; rows of S [TUMBLE 1 MINUTE] have window_end",
-    ("BY", "NAME"): "UNION puts columns together by their places: name them in the same order on both sides",
     ("BY", "ALL"): "name the columns, or their places: ORDER BY 1, 2",
     ("PLAN", "FOR"): "write EXPLAIN SELECT ..",
     ("TRUNCATE", "TABLE"): _ALL_ROWS,
@@ -489,10 +487,6 @@ def _in_clauses(place: Place) -> str:
         return A_FILE
     if word == "WHERE" and place.is_behind("GROUP", "HAVING"):
         return "WHERE stands before GROUP BY and HAVING"
-    if "LIMIT" in place.expected and place.is_behind("ORDER") and (token is None or kind == "RPAR"):
-        if kind == "RPAR" and _around(place) == "ARRAY":
-            return "ARRAY(..) has its elements in the order of values; (SELECT ARRAY_AGG(x ORDER BY k) ..) in another"
-        return f"a relation has no order: {_ordered(place)} LIMIT n keeps its first n rows; sort what fetch() returns"
     if word in ("LEFT", "RIGHT") and place.word_after in FOREIGN_JOINS:
         return FOREIGN_JOINS[place.word_after]
     if place.word_before(2) == "INTERVAL" and last_kind == "IDENT" and word.removesuffix("S").lower() in _UNITS:
@@ -502,17 +496,6 @@ def _in_clauses(place: Place) -> str:
     if last_kind == "IN" and kind != "LPAR":
         return "the values stand in parentheses: x IN (1, 2)"
     return ""
-
-
-def _ordered(place: Place) -> str:
-    """The ORDER BY that ends at the place, or its beginning where it is long."""
-    first = max(i for i in range(place.at) if place.tokens[i].type == "ORDER")
-    keys = place.tokens[first + 2 : place.at]
-    is_plain = len(keys) <= 8 and all(
-        token.type in ("IDENT", "COMMA", "DESC", "ASC", "DOT", "NUMBER") for token in keys
-    )
-    written = " ".join(map(str, keys)).replace(" , ", ", ").replace(" . ", ".")
-    return f"ORDER BY {written}" if keys and is_plain else "ORDER BY .."
 
 
 def _in_statements(place: Place) -> str:

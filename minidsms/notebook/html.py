@@ -6,12 +6,12 @@ runs.  docs/notebooks.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from minidsms.counted import counted
-from minidsms.shell.showing import cell, in_order
+from minidsms.shell.showing import WIDEST, cell, in_order
 
 if TYPE_CHECKING:
     from minidsms.query import Query
@@ -21,10 +21,14 @@ ROWS = 20
 _NOTE = 'style="color:#666;font-size:90%"'
 
 
-def table_html(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A table."""
-    head = "".join(f"<th>{_text(name)}</th>" for name in columns)
-    body = "".join("<tr>" + "".join(_cell(value) for value in row) + "</tr>" for row in rows)
+def table_html(columns: Sequence[str], rows: Sequence[Sequence[Any]], widest: int = WIDEST) -> str:
+    """A table. widest: how many characters of a value are shown."""
+    first = rows[0] if rows else columns
+    head = "".join(f"<th{_side(value)}>{_text(name)}</th>" for name, value in zip(columns, first))
+    body = "".join(
+        "<tr>" + "".join(f"<td{_side(value)}>{_text(cell(value, widest))}</td>" for value in row) + "</tr>"
+        for row in rows
+    )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
@@ -84,9 +88,10 @@ def _rest(n: int) -> str:
     return f"<p {_NOTE}>and {counted(n, 'more row')}</p>" if n > 0 else ""
 
 
-def _cell(value: Any) -> str:
-    side = ' style="text-align:right"' if isinstance(value, int | float) and not isinstance(value, bool) else ""
-    return f"<td{side}>{_text(cell(value))}</td>"
+def _side(value: Any) -> str:
+    """Numbers to the right, all else to the left with its spaces: notebooks put every cell to the right."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return f' style="text-align:{"right" if is_number else "left;white-space:pre"}"'
 
 
 def _text(text: str, lines: bool = False) -> str:

@@ -19,11 +19,12 @@ from minidsms.elements import Batch, Schema, Type
 from minidsms.expressions.timestamps import iso_of_ticks
 from minidsms.shell.harmless import harmless
 
-_WIDEST = 60
+WIDEST = 60
+"""How many characters of a value are shown."""
 
 
-def cell(value: Any) -> str:
-    """A value of a table: one line, NULL for None, cut where it is very long."""
+def cell(value: Any, widest: int = WIDEST) -> str:
+    """A value of a table: one line, NULL for None, cut where it is longer than `widest`."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -31,7 +32,7 @@ def cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.10g}"
     text = harmless(str(value)).replace("\n", "\\n")
-    return text if len(text) <= _WIDEST else text[: _WIDEST - 2] + ".."
+    return text if len(text) <= widest else text[: widest - 2] + ".."
 
 
 def in_order(row: Sequence[Any]) -> tuple[Any, ...]:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from minidsms.answers.results import ResultCodec
 from minidsms.cql import bound, syntax
-from minidsms.cql.binder import Bound
+from minidsms.cql.binder import bind
 from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
 from minidsms.cql.errors import CqlError, Error, MemoryLimitError, QueryError
 from minidsms.cql.session import Session, tables_named
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 COUNTED = (Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL)
 """Types of which Python has ints."""
+_EVERY_ROW = 1 << 40
 
 
 def is_constant(query: syntax.Query, catalog: Catalog) -> bool:
@@ -50,19 +53,47 @@ def tables_read(query: syntax.Query, catalog: Catalog) -> frozenset[str]:
     )
 
 
-def constant_rows(db: Connection, query: Bound, text: str) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
-    """The names and values of what a query gives that reads nothing; instants as texts, INTERVAL in ticks.
+def constant_rows(
+    db: Connection, query: syntax.Query, text: str
+) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
+    """The names and values of what a query gives that reads nothing, in the order of its ORDER BY; instants as texts,
+    INTERVAL in ticks.
 
     Raises CqlError, and QueryError where the query fails.
     """
-    node = query.node
+    node, is_ordered = _numbered(bind(_with_limit(query), db.catalog, text).node)
     shown = [
         bound.Cast(Type.TEXT, ref) if ref.type is Type.TIMESTAMP else ref for ref in bound.column_refs(node.schema)
     ]
     schema = Schema(tuple(Field(name, expr.type) for name, expr in zip(node.schema.names, shown)))
     codec = ResultCodec(schema, db.dictionary, db.tick_ns)
     batches = rows_once(db, bound.projected(node, shown, schema.names), text)
-    return schema.names, tuple(row for batch in batches for row in codec.rows(batch))
+    rows = [row for batch in batches for row in codec.rows(batch)]
+    if not is_ordered:
+        return schema.names, tuple(rows)
+    return schema.names[:-1], tuple(row[:-1] for row in sorted(rows, key=itemgetter(-1)))
+
+
+def _with_limit(query: syntax.Query) -> syntax.Query:
+    """ORDER BY without LIMIT behind an outermost query, as one that keeps all rows (docs/semantics R6)."""
+    if isinstance(query, syntax.With):
+        return replace(query, query=_with_limit(query.query))
+    if isinstance(query, syntax.Limited) and query.limit is None:
+        return replace(query, limit=_EVERY_ROW)
+    return query
+
+
+def _numbered(node: bound.Node) -> tuple[bound.Node, bool]:
+    """The node with the places of its rows as a last column, if it ends with an ORDER BY; and whether it does."""
+    shown = node.input if isinstance(node, bound.RelationToStream) else node
+    is_chosen = isinstance(shown, bound.Project) and isinstance(shown.input, bound.Top)
+    first = shown.input if isinstance(shown, bound.Project) and is_chosen else shown
+    if not isinstance(first, bound.Top):
+        return node, False
+    chosen = shown.exprs if isinstance(shown, bound.Project) and is_chosen else bound.column_refs(first.schema)
+    numbered = first.numbered(first)
+    exprs = [*chosen, bound.column_refs(numbered.schema)[-1]]
+    return bound.projected(numbered, exprs, (*shown.schema.names, "place")), True
 
 
 def rows_once(db: Connection, node: bound.Node, text: str, instant: int = MIN_INSTANT) -> list[Batch]:

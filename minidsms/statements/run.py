@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from os.path import realpath
@@ -70,7 +71,7 @@ class Table(AsFrames):
     def _repr_html_(self) -> str:
         from minidsms.notebook.html import table_html
 
-        return table_html(self.columns, self.rows)
+        return table_html(self.columns, self.rows, sys.maxsize)
 
     def __str__(self) -> str:
         cells = [self.columns, *[tuple("" if v is None else str(v) for v in row) for row in self.rows]]
@@ -107,7 +108,7 @@ def carry_out(db: Connection, statement: syntax.Statement, text: str) -> Any:
     match statement:
         case syntax.QueryStatement():
             if is_constant(statement.query, db.catalog):
-                return Table(*constant_rows(db, bind(statement.query, db.catalog, text), text))
+                return Table(*constant_rows(db, statement.query, text))
             return register(db, statement.query, text, None)
         case syntax.Insert():
             return insert(db, statement, text)

@@ -73,9 +73,9 @@ MISTAKES = [
     ),
     (
         "SELECT car FROM Pos [ROWS 5] ORDER BY car",
-        42,
-        'the statement ends too early, after "car"',
-        "a relation has no order: ORDER BY car LIMIT n keeps its first n rows; sort what fetch() returns",
+        39,
+        "a relation has no order",
+        "ORDER BY car LIMIT n keeps its first n rows; sort what fetch() returns",
     ),
     ("SELECT owner FROM Cars [ROWS 5]", 24, "a window needs a stream", "leave the window out"),
     ("SELECT medain(speed) FROM Pos [ROWS 5]", 8, 'unknown function "medain"', 'did you mean "median"?'),
@@ -607,9 +607,9 @@ HABITS = [
     ("SELECT car ^ 2 FROM Pos", "POWER"),
     ("SELECT car ** 2 FROM Pos", "POWER"),
     ("SELECT RANK() FROM Pos", "RANK() OVER"),
-    ("SELECT ARRAY(SELECT k FROM S ORDER BY v) FROM T", "(SELECT ARRAY_AGG(x ORDER BY k) ..)"),
+    ("SELECT ARRAY(SELECT k FROM S ORDER BY v) FROM T", "(SELECT ARRAY_AGG(x ORDER BY k) FROM ..)"),
     ("SELECT ARRAY(SELECT k FROM S ORDER BY v LIMIT 3) FROM T", "(SELECT ARRAY_AGG(x ORDER BY k) FROM (SELECT x, k"),
-    ("SELECT ARRAY[k], k FROM (SELECT k FROM S ORDER BY k)", "a relation has no order"),
+    ("SELECT ARRAY[k], k FROM (SELECT k FROM S ORDER BY k)", "ORDER BY k LIMIT n keeps its first n rows"),
     ("SELECT ARRAY(k, v) FROM S", "a list is [a, b]"),
     ("SELECT k FROM S WHERE (k, v) > ALL (SELECT k, w FROM T)", "column by column"),
     ("SELECT SUM(k) OVER (ORDER BY v ROWS 2 PRECEDING EXCLUDE TIES) FROM S", "are two frames"),
@@ -711,14 +711,15 @@ HABITS = [
     ("SELECT car FROM Pos ORDER BY car LIMIT 2, 3", "LIMIT n OFFSET m"),
     ("SELECT car FROM Pos ORDER BY ALL LIMIT 2", "ORDER BY 1, 2"),
     ("SELECT car // 2 FROM Pos", "truncates"),
-    ("SELECT car FROM Pos UNION BY NAME SELECT car FROM Pos", "by their places"),
+    ("SELECT car, car FROM Pos UNION BY NAME SELECT car FROM Pos", "rename one with AS"),
     ("SELECT car FROM Pos WHERE car NOTNULL", "IS NOT NULL"),
     ("SELECT car FROM Pos WHERE COLUMNS('c.*') > 1", "in a select list"),
     ("SELECT COLUMNS(c -> c LIKE 'a%') FROM Pos", "COLUMNS('^a|b$')"),
     ("SELECT COLUMNS('(') FROM Pos", "COLUMNS('^a|b$')"),
     ("SELECT COLUMNS('r|s') AS x FROM Pos", "leave AS out"),
     ("SELECT * LIKE 'c%' FROM Pos", "COLUMNS("),
-    ("SELECT * RENAME (car AS c) FROM Pos", "* EXCLUDE (a), a AS b"),
+    ("SELECT * RENAME (carr AS c) FROM Pos", 'did you mean "car"'),
+    ("SELECT * EXCLUDE (car) RENAME (car AS c) FROM Pos", "leave one of them out"),
     ("SELECT * EXCLUDE (road, carr) FROM Pos", 'did you mean "car"'),
     ("SELECT * FROM 'file.csv'", "CREATE STREAM S"),
     ("SELECT * FROM read_csv('file.csv')", "CREATE STREAM S"),
@@ -1093,3 +1094,12 @@ def test_what_an_asof_join_may_compare_is_written_out(condition: str, right: str
         with pytest.raises(CqlError) as caught:
             db.query(text + condition)
         assert db.query(text + caught.value.hint.removeprefix("write ")).kind == "stream"
+
+
+@pytest.mark.parametrize("call", ["execute", "query"])
+def test_a_mistake_in_a_text_shows_no_frames_of_the_engine(call: str) -> None:
+    with connect() as db:
+        db.execute(DECLARATIONS)
+        with pytest.raises(CqlError, match="unknown column") as caught:
+            getattr(db, call)("SELECT speeed FROM Pos")
+    assert [frame.name for frame in caught.traceback][-1] == call

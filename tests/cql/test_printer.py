@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 
 WORDS = (
     "day rows range now slide by key format interval timestamp escape any some into with natural left select istream "
-    "qualify window lateral exclude replace fetch over following symmetric semi anti"
+    "qualify window lateral exclude replace rename fetch over following symmetric semi anti"
 )
 NAMES = st.one_of(st.sampled_from(["a", "b", "S", "T", *WORDS.split()]), st.text(min_size=1, max_size=6))
 LITERALS = st.one_of(
@@ -180,6 +180,7 @@ def larger_queries(queries: st.SearchStrategy[s.Query]) -> st.SearchStrategy[s.Q
     return st.one_of(
         selects(queries),
         st.builds(s.SetOperation, operators, st.booleans(), queries, queries),
+        st.builds(s.SetOperation, st.just("union"), st.booleans(), queries, queries, st.just(True)),
         st.builds(s.RelationToStream, st.sampled_from(["istream", "dstream", "rstream"]), queries),
         st.builds(s.With, common_tables(queries), queries),
     )

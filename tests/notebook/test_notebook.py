@@ -54,6 +54,14 @@ def test_only_so_many_rows_are_shown(db: minidsms.Connection) -> None:
     assert [row[1] for row in cells(new._repr_html_())[1:]] == [str(v) for v in range(80, 100)]
 
 
+def test_a_plan_keeps_its_indentation_and_texts_stand_left_and_whole(db: minidsms.Connection) -> None:
+    db.query(f"SELECT k FROM S [RANGE 10] WHERE {' OR '.join(f'v = {i}' for i in range(20))}", name="long")
+    explained = db.execute("EXPLAIN long")
+    assert [row for (row,) in cells(explained._repr_html_())[1:]] == [row for (row,) in explained]
+    sides = [cell.get("style") for cell in read(db.execute("SELECT 'a' AS t, 2 AS n")._repr_html_()).iter("th")]
+    assert sides == ["text-align:left;white-space:pre", "text-align:right"]
+
+
 def test_nothing_in_data_names_or_text_becomes_markup(db: minidsms.Connection) -> None:
     quoted = NASTY.replace("'", "''")
     q = db.query(f"SELECT k, v FROM S [RANGE 10] WHERE k <> 'x' OR k = '{quoted}'", name="<b>q</b>")
