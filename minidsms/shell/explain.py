@@ -1,12 +1,14 @@
-"""`minidsms explain "CQL"`: the query with its defaults written out, and its plans."""
+"""`minidsms explain`: a query, or those of a file, with their defaults written out, and their plans."""
 
 from __future__ import annotations
 
 import argparse
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from minidsms.cql import syntax
+from minidsms.cql.errors import Error
 from minidsms.shell.showing import harmless
 
 if TYPE_CHECKING:
@@ -14,14 +16,28 @@ if TYPE_CHECKING:
 
 
 def explain(options: argparse.Namespace) -> int:
-    """Print the plan of a query over the declarations of a file; its sources are not opened."""
+    """Print the plan of a query over the declarations of a file, or those of a file's queries; its sources are not
+    opened.
+    """
     from minidsms.cql.binder import bind
-    from minidsms.cql.parser import parse_query
+    from minidsms.cql.parser import parse, parse_query
+    from minidsms.cql.stream_script import is_stream_script, parse_script
+    from minidsms.shell.reading import read_text
     from minidsms.statements import run as statements
 
+    is_file = options.file is None and os.path.isfile(options.query)
+    options.file = options.query if is_file else options.file
+    text = read_text(options.file) if is_file else options.query
     with _declared(options) as db:
-        bound = bind(parse_query(options.query), db.catalog, options.query)
-        print(harmless(statements.explain(db, bound, options.query, rules=options.rules)))
+        if not is_file:
+            queries = [parse_query(text)]
+        else:
+            written = [entry.statement for entry in parse_script(text)] if is_stream_script(text) else parse(text)
+            queries = [s.query for s in written if isinstance(s, syntax.CreateQuery | syntax.QueryStatement)]
+        for query in queries:
+            print(harmless(statements.explain(db, bind(query, db.catalog, text), text, rules=options.rules)))
+        if not queries:
+            raise Error(f"{options.query!r} has no query")
     return 0
 
 

@@ -144,7 +144,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--time-unit", choices=_UNITS, help="length of a tick of a CQL file (default: ms)")
 
     explain = commands.add_parser("explain", help="show how a query is understood and carried out")
-    explain.add_argument("query", metavar="CQL", help="a query")
+    explain.add_argument("query", metavar="CQL", help="a query, or a file of statements")
     explain.add_argument("--file", metavar="PATH", help="CQL file or STREAM script with what the query names")
     explain.add_argument("--rules", action="store_true", help="show the plan after each rewrite rule")
     explain.add_argument("--time-unit", choices=_UNITS, help="length of a tick (default: ms)")

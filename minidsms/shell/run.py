@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from minidsms.counted import counted
-from minidsms.cql.errors import Error
+from minidsms.cql.errors import Error, saying
 from minidsms.shell.progress import progress_bar
 from minidsms.shell.reading import read_instant, read_text
 from minidsms.shell.showing import TableSink, cell, harmless, print_table
@@ -180,6 +180,9 @@ def _output_sink(query: Query, count: int, job: Job, options: argparse.Namespace
     from minidsms.sources.files import BY_SUFFIX, unpacked_name
 
     path: str = options.output
+    if count > 1 and not os.path.exists(path) and not os.path.splitext(path)[1]:
+        with saying(f"the folder {path!r} cannot be made"):
+            os.mkdir(path)
     if os.path.isdir(path):
         format_ = options.format or ("stream" if job.is_script else "csv")
         return _file_sink(os.path.join(path, f"{query.name}.{'log' if format_ == 'stream' else format_}"), format_)

@@ -54,7 +54,8 @@ class Visualizer:
         except (OSError, OverflowError, TypeError) as error:
             self._socket.close()
             self.observer.stop()
-            raise Error(f"port {port} cannot be opened: {error}") from None
+            reason = getattr(error, "strerror", None) or error
+            raise Error(f"port {port} cannot be opened: {reason}\nhelp: port 0 takes a free one") from None
         self.port: int = self._socket.getsockname()[1]
         self.application = Application(db, self.observer, Workbench(db), Answers(db), self.feeding)
         self.observer.changed = self.application.listeners.tell

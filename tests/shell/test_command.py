@@ -111,7 +111,6 @@ def test_several_queries_need_a_folder(folder: Path, capsys: pytest.CaptureFixtu
     (folder / "q.cql").write_text(QUERIES + "SELECT d FROM S;")
     assert main(["run", "q.cql", "-o", "out.csv"]) == 1
     assert "name a folder" in capsys.readouterr().err
-    (folder / "out").mkdir()
     assert main(["run", "q.cql", "-o", "out", "--quiet"]) == 0
     assert sorted(path.name for path in (folder / "out").iterdir()) == ["q1.csv", "q2.csv"]
 
@@ -155,6 +154,22 @@ def test_stats_tell_what_every_operator_did(capsys: pytest.CaptureFixture[str]) 
     assert main(["run", "q.cql", "--stats"]) == 0
     err = capsys.readouterr().err
     assert "3 elements read" in err and "Aggregate" in err
+
+
+def test_explain_takes_a_file_of_statements_or_a_script_and_shows_each_query(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    declared = "CREATE STREAM S (at TIMESTAMP, a INTEGER) TIMESTAMP BY at FROM 'none.csv';"
+    (folder / "q.cql").write_text(f"{declared} SELECT a FROM S; CREATE QUERY n AS SELECT COUNT(*) FROM S [ROWS 3]")
+    assert main(["explain", "q.cql"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("Physical plan") == 2 and "SELECT ISTREAM(a)" in out and "RowsWindow" in out
+    (folder / "s.txt").write_text(
+        "table : register stream S (A integer);\nsource : none.dat\nquery : SELECT A FROM S;\n"
+    )
+    assert main(["explain", "s.txt"]) == 0 and "SELECT ISTREAM(A)" in capsys.readouterr().out
+    (folder / "q.cql").write_text(declared)
+    assert main(["explain", "q.cql"]) == 1 and "'q.cql' has no query" in capsys.readouterr().err
 
 
 def test_explain_shows_the_plan_without_opening_sources(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
