@@ -22,12 +22,11 @@ from minidsms.cql.errors import Error
 from minidsms.cql.times import NotATime, iso_ticks
 from minidsms.spark import archives
 from minidsms.spark.compiler import logical_plan
+from minidsms.spark.engines import Setting, setting_of
 from minidsms.spark.frames import SIGN, TS, names
-from minidsms.spark.in_tasks import Setting
 from minidsms.spark.own_slices import WHOLE, Part, answers, parts_of, pasts
 from minidsms.spark.partitioning import lookback_of
 from minidsms.spark.places import shared
-from minidsms.spark.plan import setting_of
 from minidsms.spark.reading import file_slices, quoted, schema_ddl, spark_type_of
 from minidsms.spark.running import query_of
 from minidsms.spark.slicing import Extent

@@ -1,14 +1,12 @@
 """Queries that Spark cannot say: the engine itself answers them, in many tasks, each for a part of the keys.
 
 Every input's elements travel in one frame; a task gets those of its part and runs the query over them from their first
-instant to the last closed one. Here too is what any engine in a task needs. docs/spark.md.
+instant to the last closed one. docs/spark.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -16,44 +14,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from minidsms.cql.catalog import AggregateDef, FunctionDef
 from minidsms.cql.errors import QueryError
-from minidsms.elements import Schema, Type
-from minidsms.spark.computed import no_value, spark_type
+from minidsms.elements import Schema
+from minidsms.spark.computed import no_value
+from minidsms.spark.engines import (
+    Setting,
+    answer_ddl,
+    answer_schema,
+    data_of,
+    engine_of,
+    failure_of,
+    failures_of,
+    result_of,
+)
 from minidsms.spark.frames import SIGN, TS, World, long, names
 from minidsms.spark.partitioning import ByKey
-from minidsms.spark.reading import quoted
-from minidsms.values.arrow_types import array_of_words, stored_type, word_type, words_of_array
-from minidsms.values.types import known_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from minidsms.connection import Connection
-    from minidsms.query import Query
     from minidsms.spark.offload import History
 
-PART, INPUT, FAILED_TS, REASON = "_part", "_input", "_failed_ts", "_reason"
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What an engine in a task is told before it is fed.
-
-    inputs: (name, is a stream, schema), in the order of INPUT.  others: what else views name, alike.  ticks, bags:
-    RSTREAM, UNION and EXCEPT mean what they do in scripts of the prototype.
-    """
-
-    inputs: tuple[tuple[str, bool, Schema], ...]
-    others: tuple[tuple[str, bool, Schema], ...]
-    views: tuple[str, ...]
-    query: str
-    columns: tuple[Type, ...]
-    time_unit: str
-    ticks: bool
-    bags: bool
-    functions: tuple[FunctionDef, ...]
-    aggregates: tuple[AggregateDef, ...]
+PART, INPUT = "_part", "_input"
 
 
 def in_tasks(world: World, setting: Setting, history: History, cut: ByKey, parts: int) -> DataFrame:
@@ -102,30 +84,7 @@ def answer_part(setting: Setting, table: pa.Table, until: int) -> pa.Table:
                 tables.append(result_of(setting, fetched))
         except QueryError as failed:  # told once what was answered before has been fetched
             tables.append(failure_of(setting, failed))
-    return pa.concat_tables(tables) if tables else _answer_schema(setting).empty_table()
-
-
-@contextmanager
-def engine_of(setting: Setting) -> Iterator[tuple[Connection, Query]]:
-    """An engine with the setting's declarations and its query."""
-    from minidsms.connection import connect
-
-    with connect(time_unit=setting.time_unit, rstream="ticks" if setting.ticks else "events") as db:
-        db.catalog.bag_set_operations = setting.bags
-        for name, is_stream, schema in (*setting.inputs, *setting.others):
-            kind = "STREAM" if is_stream else "RELATION"
-            columns = ", ".join(f"{quoted(f.name)} {_declared(f.type)}" for f in schema)
-            db.execute(f"CREATE {kind} {quoted(name)} ({columns})")
-        db.catalog.functions |= {f.name.lower(): f for f in setting.functions}
-        db.catalog.aggregates |= {a.name.lower(): a for a in setting.aggregates}
-        for view in setting.views:
-            db.execute(view)
-        yield db, db.query(setting.query)
-
-
-def _declared(type_: Type) -> str:
-    """A column that is always NULL has no type of its own to be declared with."""
-    return str(known_type(type_))
+    return pa.concat_tables(tables) if tables else answer_schema(setting).empty_table()
 
 
 def _feed(db: Any, setting: Setting, table: pa.Table) -> None:
@@ -141,43 +100,3 @@ def _feed(db: Any, setting: Setting, table: pa.Table) -> None:
             db.push(name, data, ts=ts)
         else:
             db.push(name, data, ts=ts, sign=mine[SIGN].to_numpy())
-
-
-def data_of(schema: Schema, table: pa.Table, prefix: str = "c") -> pa.Table:
-    """The columns of a frame as they are pushed."""
-    columns = zip(names(len(schema), prefix), schema)
-    return pa.table({f.name: array_of_words(table[c], f.type, stored_type(f.type)) for c, f in columns})
-
-
-def answer_ddl(setting: Setting) -> str:
-    """The columns a task gives, as Spark declares them: of an answer, or of a failure."""
-    ddl = f"{TS} bigint, {SIGN} tinyint, {FAILED_TS} bigint, {REASON} string"
-    columns = zip(names(len(setting.columns)), setting.columns)
-    return ddl + "".join(f", {c} {spark_type(t)}" for c, t in columns)
-
-
-def _answer_schema(setting: Setting) -> pa.Schema:
-    own = [(TS, pa.int64()), (SIGN, pa.int8()), (FAILED_TS, pa.int64()), (REASON, pa.string())]
-    return pa.schema(own + [(c, word_type(t)) for c, t in zip(names(len(setting.columns)), setting.columns)])
-
-
-def result_of(setting: Setting, table: pa.Table) -> pa.Table:
-    """Fetched answers as frames have them."""
-    n = len(table)
-    arrays = [table["_ts"].cast(pa.int64()), table["_sign"], pa.nulls(n, pa.int64()), pa.nulls(n, pa.string())]
-    arrays += [words_of_array(table.column(2 + i).cast(stored_type(t)), t) for i, t in enumerate(setting.columns)]
-    return pa.table(arrays, schema=_answer_schema(setting))
-
-
-def failure_of(setting: Setting, failed: QueryError) -> pa.Table:
-    """A row that tells of a failure."""
-    row = {FAILED_TS: failed.ts, REASON: failed.reason}
-    return pa.Table.from_pylist([row], schema=_answer_schema(setting))
-
-
-def failures_of(world: World, answered: DataFrame) -> DataFrame:
-    """What tasks gave without the rows that tell of failures, which are noted in `world`: the engines run once."""
-    answered = world.shared(answered)
-    failed = answered.where(F.col(REASON).isNotNull())
-    world.failures.append(failed.select(F.col(FAILED_TS).alias(TS), F.col(REASON)))
-    return answered.where(F.col(REASON).isNull())

@@ -30,8 +30,8 @@ from minidsms.archive.replay_source import ReplaySource, Span, local_tables
 from minidsms.cql.bound import Node
 from minidsms.cql.errors import QueryError
 from minidsms.elements import Schema
+from minidsms.spark.engines import Setting, answer_ddl, engine_of, result_of
 from minidsms.spark.frames import SIGN, TS, World, names
-from minidsms.spark.in_tasks import Setting, answer_ddl, engine_of, result_of
 from minidsms.spark.offload import FAILED_AT
 from minidsms.spark.slicing import Extent, slices
 

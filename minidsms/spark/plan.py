@@ -23,17 +23,16 @@ from minidsms.cql.printer import print_query
 from minidsms.elements import Schema
 from minidsms.plan.explain import logical_text
 from minidsms.plan.logical import Stop, nodes
-from minidsms.settings import UNIT_NS
 from minidsms.spark.compiler import Compiled, Compiler, base_relation, beyond_frames, logical_plan
 from minidsms.spark.computed import NotExpressibleError
 from minidsms.spark.costs import WAYS, Estimate, estimate, least_regret, shape_of
+from minidsms.spark.engines import setting_of
 from minidsms.spark.expressions import Expressions
 from minidsms.spark.frames import SIGN, TS, Elements, Intervals, World, long
-from minidsms.spark.in_tasks import Setting, in_tasks
+from minidsms.spark.in_tasks import in_tasks
 from minidsms.spark.offload import History, finished
 from minidsms.spark.own_slices import WHOLE, Part, in_own_slices, parts_of
 from minidsms.spark.partitioning import Alone, ByKey, BySlices, Whole, by_key, partitioning
-from minidsms.spark.reading import quoted
 from minidsms.spark.session import tasks_of
 from minidsms.spark.slicing import Extent, read_twice, slices
 from minidsms.spark.streams import contents, net_of_changes, output_of_relation, output_of_stream
@@ -176,12 +175,6 @@ def _unfolded(root: Stop) -> int:
     return sizes[id(root)]
 
 
-def inputs(query: Bound, catalog: Catalog) -> list[tuple[str, bool, Schema]]:
-    """What a query reads: (name, is a stream, schema)."""
-    found = [(name, True, catalog.streams[name.lower()].schema) for name in query.streams]
-    return found + [(name, False, catalog.relations[name.lower()].schema) for name in query.relations]
-
-
 def carry_out(
     spark: SparkSession,
     choice: Choice,
@@ -259,28 +252,3 @@ def _contents(world: World, relation: Intervals, schema: Schema, at: Sequence[in
     """What a relation holds at instants: `_ts` and its rows."""
     instants = world.spark.createDataFrame([(int(tau),) for tau in at], f"{AT} bigint")
     return finished(world, contents(relation, instants), schema, (TS,))
-
-
-def setting_of(query: Bound, catalog: Catalog) -> Setting:
-    """What an engine in a task must know."""
-    views: list[str] = []
-    for view in catalog.views.values():
-        columns = f" ({', '.join(map(quoted, view.columns))})" if view.columns else ""
-        views.append(f"CREATE VIEW {quoted(view.name)}{columns} AS {print_query(view.query)}")
-    text = print_query(query.expanded)
-    said = " ".join([text, *views]).lower()  # what nobody names need not be fit to travel
-    read = {name.lower() for name in (*query.streams, *query.relations)}
-    others = [(s.name, True, s.schema) for key, s in catalog.streams.items() if key not in read and not s.is_system]
-    others += [(r.name, False, r.schema) for key, r in catalog.relations.items() if key not in read]
-    return Setting(
-        tuple(inputs(query, catalog)),
-        tuple(others) if views else (),
-        tuple(views),
-        text,
-        query.node.schema.types,
-        next(unit for unit, ns in UNIT_NS.items() if ns == catalog.tick_ns),
-        catalog.rstream_ticks,
-        catalog.bag_set_operations,
-        tuple(f for f in catalog.functions.values() if f.name.lower() in said),
-        tuple(a for a in catalog.aggregates.values() if a.name.lower() in said),
-    )

@@ -30,8 +30,8 @@ from minidsms.durability.entry import decoded, in_one
 from minidsms.durability.kept_state import kept_state, resume, state_nbytes, take_texts, texts_entry
 from minidsms.durability.retention import before_last
 from minidsms.elements import MIN_INSTANT
+from minidsms.spark.engines import Setting, data_of, engine_of, result_of
 from minidsms.spark.frames import TS
-from minidsms.spark.in_tasks import Setting, data_of, engine_of, result_of
 from minidsms.spark.offload import FAILED_AT
 from minidsms.spark.packing import packed, unpacked
 

@@ -32,12 +32,11 @@ from minidsms.spark.batches import stored, words
 from minidsms.spark.compiler import logical_plan
 from minidsms.spark.computed import spark_type
 from minidsms.spark.costs import shape_of
+from minidsms.spark.engines import Setting, engine_of, setting_of
 from minidsms.spark.frames import SIGN, TS, long, names, time_of
-from minidsms.spark.in_tasks import Setting, engine_of
 from minidsms.spark.offload import with_times
 from minidsms.spark.packing import AT, PACKED, by_part, packed, packer, unpack
 from minidsms.spark.partitioning import ByKey, by_key
-from minidsms.spark.plan import setting_of
 from minidsms.spark.raw_columns import read_column
 from minidsms.spark.reading import quoted
 from minidsms.spark.running import query_of

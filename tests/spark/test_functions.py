@@ -10,8 +10,8 @@ from minidsms.cql.catalog import FunctionDef
 from minidsms.cql.parser import parse_query
 from minidsms.elements import Field, Schema, Type
 from minidsms.functions import LIBRARY
+from minidsms.spark.engines import Setting, engine_of
 from minidsms.spark.expressions import Expressions
-from minidsms.spark.in_tasks import Setting, engine_of
 from minidsms.testing.compare import catalog_of
 from minidsms.testing.generators import Case, declaration
 from tests.expressions.samples import SAMPLES, stream_of

@@ -20,9 +20,9 @@ from minidsms.cql.catalog import Catalog
 from minidsms.cql.errors import CqlError, Error, QueryError
 from minidsms.cql.parser import parse_query
 from minidsms.spark.compiler import logical_plan
+from minidsms.spark.engines import setting_of
 from minidsms.spark.own_slices import Part, answer_slice, answers, first_failure, pasts, runner
 from minidsms.spark.partitioning import lookback_of
-from minidsms.spark.plan import setting_of
 from minidsms.spark.slicing import SLICE_BYTES, Extent, read_twice, slices
 from minidsms.testing.compare import Answer, bind_case, catalog_of, difference_of, run_definition
 from minidsms.testing.generators import Case, random_case
