@@ -28,8 +28,8 @@ from minidsms.process.interrupts import EngineLock
 from minidsms.query import Change, Query
 from minidsms.statements import run as statements
 from minidsms.statements.arguments import name_of, path_of, query_name_of, text_of
+from minidsms.statements.query_each import QueryEach
 from minidsms.statements.registering import create_written, register_written
-from minidsms.statements.rules import QueryEach
 from minidsms.statements.user_definitions import define_aggregate, define_function
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import pytest
 import minidsms
 from minidsms.cql.errors import Error
 from minidsms.query import Change
-from minidsms.statements.rules import QueryEach
+from minidsms.statements.query_each import QueryEach
 
 TEMPLATE = "SELECT ISTREAM(k, v) FROM S WHERE v >= $low AND v < $high AND t = $t"
 

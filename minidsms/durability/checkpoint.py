@@ -42,7 +42,7 @@ from minidsms.durability.moment import InputMoment, Moment, QueryMoment
 from minidsms.durability.retention import Retention
 from minidsms.durability.segments import Found, entries
 from minidsms.elements import MIN_INSTANT, Batch, Int64Array
-from minidsms.statements.rules import folded
+from minidsms.statements.query_each import folded
 
 if TYPE_CHECKING:
     from minidsms.durability.connection import DurableConnection

@@ -59,7 +59,7 @@ from minidsms.sinks.destination import cannot_write
 from minidsms.statements.arguments import name_of, path_of, query_name_of, text_of, types_of
 from minidsms.statements.connectors import open_into
 from minidsms.statements.constant_rows import is_constant
-from minidsms.statements.rules import QueryEach
+from minidsms.statements.query_each import QueryEach
 from minidsms.statements.run import carry_out
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from minidsms.durability.places import found_at
 from minidsms.durability.segments import Found, entries
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.operators.operator import Failure
-from minidsms.statements.rules import QueryEach
+from minidsms.statements.query_each import QueryEach
 from minidsms.statements.run import carry_out
 from minidsms.statements.user_definitions import define_aggregate, define_function
 from minidsms.system_streams.system_input import SystemInput

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from minidsms.sinks.sink import Sink
     from minidsms.sources.live_lines import LiveLines
     from minidsms.sources.source import Source
-    from minidsms.statements.rules import QueryEach
+    from minidsms.statements.query_each import QueryEach
 
 
 _NOT_LOGGED = contextlib.nullcontext()

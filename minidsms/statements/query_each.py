@@ -1,12 +1,11 @@
-"""Rules as data: `Connection.query_each` runs one query per row of a table, and follows the table's changes.
+"""`Connection.query_each` runs one query per row of a table, and follows the table's changes: rules as data.
 
 The template is CQL with `$column` where a value of the row is to stand. A row that comes registers a query, a row that
 goes closes its query, and each query is one like any other: it has a name, a plan, and can be paused.
 
 Invariant: after every call there is a query for every row of the table whose text could be registered, and for no
 other row; of several rows of one key for the first that is there, and so of keys whose queries would have one name,
-which has no case. A rule sees what is pushed after its row
-(docs/semantics T7). docs/sharing.md.
+which has no case. A rule sees what is pushed after its row (docs/semantics T7). docs/sharing.md.
 """
 
 from __future__ import annotations
