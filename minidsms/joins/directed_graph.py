@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from minidsms.joins.equal_columns import Equality
+from minidsms.joins.equal_columns import EqualColumns, Equality
 
 
 @dataclass(frozen=True)
@@ -34,19 +34,8 @@ class Edge:
 
 def necessary(equalities: Sequence[Equality]) -> list[Equality]:
     """The equalities without those that follow from the others before them."""
-    parent: dict[tuple[int, int], tuple[int, int]] = {}
-
-    def root(end: tuple[int, int]) -> tuple[int, int]:
-        while parent.get(end, end) != end:
-            end = parent[end]
-        return end
-
-    kept = []
-    for a, b in equalities:
-        if root(a) != root(b):
-            parent[root(a)] = root(b)
-            kept.append((a, b))
-    return kept
+    known = EqualColumns()
+    return [(a, b) for a, b in equalities if known.join(a, b)]
 
 
 def tree_of(n: int, equalities: Sequence[Equality], keys: Sequence[frozenset[int] | None]) -> tuple[Edge, ...] | str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from minidsms.expressions.routes import Routes
-from minidsms.joins.equal_columns import Attribute, Equality
+from minidsms.joins.equal_columns import Attribute, Equality, classes_of
 from minidsms.kernels.access_methods.bit_addresses import Bits
 
 Orders = tuple[tuple[int, ...], ...]
@@ -123,18 +123,12 @@ def _representatives(inputs: Sequence[int], equalities: Sequence[Equality]) -> d
     in the order given the first, of its columns the least.
     """
     rank = {number: place for place, number in enumerate(inputs)}
-    parent: dict[Attribute, Attribute] = {}
-
-    def root(a: Attribute) -> Attribute:
-        while parent.setdefault(a, a) != a:
-            a = parent[a]
-        return a
-
-    for a, b in equalities:
-        if a[0] in rank and b[0] in rank:
-            first, second = sorted((root(a), root(b)), key=lambda at: (rank[at[0]], at[1]))
-            parent[second] = first
-    return {a: root(a) for a in parent}
+    within = [((rank[i], c), (rank[j], d)) for (i, c), (j, d) in equalities if i in rank and j in rank]
+    return {
+        (inputs[place], column): (inputs[each[0][0]], each[0][1])
+        for each in classes_of(within)
+        for place, column in each
+    }
 
 
 # -------------------------------------------------------------------------------------------------- shared caches
