@@ -15,7 +15,7 @@ from minidsms.shell.styles import plain
 from minidsms.sinks.csv_format import field
 
 if TYPE_CHECKING:
-    from minidsms.statements.run import Table
+    from minidsms.answers.table import Table
 
 
 class Results:

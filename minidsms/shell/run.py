@@ -138,7 +138,7 @@ def carry_out(db: Connection, text: str) -> list[tuple[Query, str | None]]:
 
 def _show_result(result: object) -> None:
     """Print what a statement gives, where it is a table."""
-    from minidsms.statements.run import Table
+    from minidsms.answers.table import Table
 
     if isinstance(result, Table) and result.columns == ("plan",):
         print(harmless("\n".join(line for (line,) in result.rows)) + "\n")

@@ -182,8 +182,8 @@ class Session:
 
     def _show(self, statement: syntax.Statement, result: object, new: list[Query]) -> None:
         """What a statement has given."""
+        from minidsms.answers.table import Table
         from minidsms.cql import syntax
-        from minidsms.statements.run import Table
 
         if isinstance(result, Table):
             self.results.table(result, self.mode)

@@ -4,79 +4,45 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os.path import realpath
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from minidsms.aggregates import AGGREGATES
-from minidsms.answers.frames import AsFrames, table_of_values
+from minidsms.answers.table import Table
 from minidsms.archive.connected import is_archived_in
 from minidsms.counted import counted
 from minidsms.cql import syntax
 from minidsms.cql.binder import Bound, bind, relation_def, stream_def, view_def
-from minidsms.cql.catalog import Catalog, RelationDef, StreamDef, ViewDef
+from minidsms.cql.catalog import RelationDef, StreamDef, ViewDef
 from minidsms.cql.declarations import option_values
 from minidsms.cql.errors import CqlError, Error, one_line, quoted
-from minidsms.cql.functions import CALLED
 from minidsms.cql.parser import parse, parse_query
 from minidsms.cql.printer import print_query
 from minidsms.cql.session import tables_named
 from minidsms.cql.views import check_views
-from minidsms.elements import MIN_INSTANT, Type
+from minidsms.elements import MIN_INSTANT
 from minidsms.limits.allowance import TOO_MANY_ANSWERS
 from minidsms.operators.operator import Failure
-from minidsms.operators.screen import SCREEN_COLUMNS
 from minidsms.plan.explain import Plan, start_text
 from minidsms.plan.planner import plan_under
 from minidsms.plan.sharing import RunningOperators
 from minidsms.process.interrupts import let_through
 from minidsms.query import Query
-from minidsms.settings import SETTINGS
 from minidsms.sinks.sink import asked_of
 from minidsms.statements.altering import add_column, alter_query, alter_stream
 from minidsms.statements.changing_rows import change_rows
-from minidsms.statements.connectors import open_declared, open_into, placed_at, show_sinks, show_sources
+from minidsms.statements.connectors import open_declared, open_into, placed_at
 from minidsms.statements.constant_rows import constant_rows, insert, is_constant
 from minidsms.statements.history import HistoryGate
 from minidsms.statements.registering import family_of, planner_of, stored, tail_of
+from minidsms.statements.show import show
 from minidsms.streamon.loop import name_places
 
 if TYPE_CHECKING:
     from minidsms.archive.backfill import Backfill
     from minidsms.connection import Connection
     from minidsms.sinks.sink import Sink
-
-
-@dataclass(frozen=True)
-class Table(AsFrames):
-    """The rows a SHOW, DESCRIBE or EXPLAIN gives, VALUES, and a query over rows written out."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
-
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def arrow(self) -> pa.Table:
-        """As an Arrow table."""
-        return table_of_values(self.columns, self.rows)
-
-    def _repr_html_(self) -> str:
-        from minidsms.notebook.html import table_html
-
-        return table_html(self.columns, self.rows, sys.maxsize)
-
-    def __str__(self) -> str:
-        cells = [self.columns, *[tuple("" if v is None else str(v) for v in row) for row in self.rows]]
-        widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
-        return "\n".join("  ".join(c.ljust(w) for c, w in zip(row, widths)).rstrip() for row in cells)
 
 
 def execute(db: Connection, text: str) -> Any:
@@ -143,7 +109,7 @@ def carry_out(db: Connection, statement: syntax.Statement, text: str) -> Any:
             db.checkpoint()
             return None
         case syntax.Show():
-            return _show(db, statement.what)
+            return show(db, statement.what)
         case syntax.Describe():
             return _describe(db, statement, text)
         case syntax.Explain():
@@ -475,70 +441,6 @@ def explain(db: Connection, bound: Bound, text: str, rules: bool = False, format
 
 
 # ---------------------------------------------------------------------------------------------------------- catalog
-
-
-def _show(db: Connection, what: str) -> Table:
-    catalog = db.catalog
-    if what == "streams":
-        rows = []
-        for s in (s for s in catalog.streams.values() if not s.is_system):
-            counters = db.stream_input(s.name).counters
-            rows.append((s.name, str(s.schema), *vars(counters).values()))
-        return Table(("stream", "columns", "accepted", "late dropped", "rejected", "shed"), tuple(rows))
-    if what == "sources":
-        return Table(*show_sources(db))
-    if what == "sinks":
-        return Table(*show_sinks(db))
-    if what == "constraints":
-        users: dict[int, list[str]] = {}
-        for query in db.queries.values():
-            for operator in query.network.operators:
-                users.setdefault(id(operator), []).append(query.name)
-        return Table(db.streamon.constraints.columns, tuple(db.streamon.constraints.table(users)))
-    if what == "checkpoints":
-        from minidsms.durability.checkpoints import COLUMNS
-
-        return Table(COLUMNS, db.show_checkpoints())
-    if what == "screens":
-        return Table(SCREEN_COLUMNS, tuple(screen.line() for screen in db.screens))
-    if what == "system":
-        system = tuple(
-            (d.name, str(d.schema), len(db.readers_of(d.name))) for d in db.system_streams.definitions().values()
-        )
-        return Table(("stream", "columns", "readers"), system)
-    if what == "relations":
-        return Table(("relation", "columns"), tuple((r.name, str(r.schema)) for r in catalog.relations.values()))
-    if what == "views":
-        return Table(
-            ("view", "query"),
-            tuple((v.name, " ".join(v.text[slice(*v.query.span)].split())) for v in catalog.views.values()),
-        )
-    if what == "queries":
-        queries = tuple(
-            (q.name, q.kind, q.state, str(q.settings), " ".join(q.text.split())) for q in db.queries.values()
-        )
-        return Table(("query", "kind", "state", "settings", "text"), queries)
-    if what == "settings":
-        values = tuple((s.name, db.settings[s.name], s.meaning) for s in SETTINGS.values())
-        return Table(("setting", "value", "meaning"), values)
-    if what == "functions":
-        return Table(("function", "arguments", "result", "meaning"), tuple(_functions(catalog)))
-    raise AssertionError(what)
-
-
-def _functions(catalog: Catalog) -> Iterator[tuple[str, str, str, str]]:
-    """The user's own functions and aggregates, then the built-in ones."""
-    for f in catalog.functions.values():
-        yield f.name, ", ".join(map(str, f.arg_types)), str(f.type), "your function"
-    for a in catalog.aggregates.values():
-        yield a.name, ", ".join(map(str, a.arg_types)), str(a.type), "your aggregate"
-    for name, aggregate in sorted(AGGREGATES.items()):
-        yield name.upper(), aggregate.takes, "", f"{aggregate.summary} (aggregate)"
-    for name, row in sorted(CALLED.items()):
-        signature = row.resolve([Type.NULL] * row.least)
-        is_fixed = signature is not None and "values of one" not in row.takes and "number" not in row.takes
-        result = str(signature.result) if signature is not None and is_fixed else ""
-        yield name.upper(), row.takes, result, row.summary
 
 
 def _describe(db: Connection, statement: syntax.Describe, text: str) -> Table:

@@ -48,7 +48,7 @@ class Workbench:
         return {"results": results, "error": None}
 
     def _carry_out(self, text: str) -> dict[str, Any]:
-        from minidsms.statements.run import Table
+        from minidsms.answers.table import Table
 
         db = self._db
         with db.lock:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from minidsms.answers.table import Table
 from minidsms.shell.commands.command import Arguments, Command
 from minidsms.shell.session import Session
-from minidsms.statements.run import Table
 
 
 def _decisions(session: Session, arguments: Arguments) -> None:

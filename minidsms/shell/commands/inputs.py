@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from minidsms.activity import measure
+from minidsms.answers.table import Table
 from minidsms.cql.masking import masked
 from minidsms.shell.commands.command import Arguments, Command
 from minidsms.shell.session import Session
-from minidsms.statements.run import Table
 
 
 def _streams(session: Session, arguments: Arguments) -> None:

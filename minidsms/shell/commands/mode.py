@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from minidsms.answers.table import Table
 from minidsms.shell.commands.command import Arguments, Command
 from minidsms.shell.modes.mode import MODES, read_mode
 from minidsms.shell.session import Session
-from minidsms.statements.run import Table
 
 
 def _mode(session: Session, arguments: Arguments) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from minidsms.answers.table import Table
 from minidsms.cql.errors import Error
 from minidsms.cql.printer import print_name
 from minidsms.settings import SETTINGS
 from minidsms.shell.commands.command import Arguments, Command
 from minidsms.shell.session import Session
-from minidsms.statements.run import Table
 
 
 def _set(session: Session, arguments: Arguments) -> None:

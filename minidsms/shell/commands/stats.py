@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from minidsms.activity import measure
+from minidsms.answers.table import Table
 from minidsms.plan.explain import figure
 from minidsms.shell.commands.command import Arguments, Command
 from minidsms.shell.session import Session
-from minidsms.statements.run import Table
 
 
 def _stats(session: Session, arguments: Arguments) -> None:
