@@ -20,23 +20,23 @@ from minidsms.cql.bound import Expr, Node
 from minidsms.cql.origins import equal_pair
 from minidsms.cql.window_spec import WindowKind, WindowSpec
 from minidsms.elements import Type
-from minidsms.plan.logical import MultiJoin, column_refs, conjuncts, filtered, nodes, projected
+from minidsms.plan.logical import MultiJoin, column_refs, conjuncts, filtered, projected, rebuilt
 
 
 def keep_active_partitions(root: Node) -> tuple[Node, list[str]]:
     """The plan with such joins replaced, and what became of them, in words."""
     notes: list[str] = []
-    done: dict[int, Node] = {}
-    for node in nodes(root):
-        new = node.over([done[id(child)] for child in node.inputs])
+
+    def change(node: Node, new: Node) -> Node:
         if bound.is_inner_join(new):
-            new = _binary(new, notes)
-        elif isinstance(new, MultiJoin) and new.specs is None and not new.outer:
-            new = _n_way(new, notes)
-        elif isinstance(new, bound.Project) and new.input is not node.inputs[0]:
-            new = projected(new.input, new.exprs, new.schema.names)
-        done[id(node)] = new
-    return done[id(root)], notes
+            return _binary(new, notes)
+        if isinstance(new, MultiJoin) and new.specs is None and not new.outer:
+            return _n_way(new, notes)
+        if isinstance(new, bound.Project) and new.input is not node.inputs[0]:
+            return projected(new.input, new.exprs, new.schema.names)
+        return new
+
+    return rebuilt(root, change), notes
 
 
 # ------------------------------------------------------------------------------------------------------------- sides

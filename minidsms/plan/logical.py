@@ -503,9 +503,14 @@ def transform(root: Node, change: Callable[[Node], Node]) -> Node:
     """Rebuild a plan bottom-up: `change` sees each node once, over its already changed inputs. Shared nodes stay
     shared.
     """
+    return rebuilt(root, lambda _, node: change(node))
+
+
+def rebuilt(root: Node, change: Callable[[Node, Node], Node]) -> Node:
+    """As `transform`; `change` sees the node as it was, too, before itself over other inputs."""
     done: dict[int, Node] = {}
     for node in nodes(root):
-        done[id(node)] = change(node.over([done[id(child)] for child in node.inputs]))
+        done[id(node)] = change(node, node.over([done[id(child)] for child in node.inputs]))
     return done[id(root)]
 
 

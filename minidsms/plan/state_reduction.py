@@ -33,9 +33,10 @@ from minidsms.plan.logical import (
     Stop,
     column_refs,
     conjunction,
-    nodes,
     reader_counts,
+    rebuilt,
     substitute,
+    transform,
     unfiltered,
 )
 from minidsms.plan.rules.merge_joins import merged, name_of, shown_by_istream, stream_below
@@ -57,21 +58,19 @@ def reduce_state(plan: LogicalPlan, catalog: Catalog, settings: Settings, memory
     notes: list[str] = []
     if mode == "k-mon":
         start, notes = keep_active_partitions(start)
-    start = _merged(start, catalog, mode)
-    done: dict[int, Node] = {}
-    for node in nodes(start):
-        new = node.over([done[id(child)] for child in node.inputs])
-        if isinstance(new, MultiJoin) and not new.outer:
-            reduced = _reduced(new, catalog, mode, trust)
-            if isinstance(reduced, str):
-                notes.append(_not_reduced(new, reduced))
-            else:
-                new = reduced
-                notes += [*_left_out(reduced, settings), *_held_for_results(reduced)]
-        elif bound.is_inner_join(new):
-            notes.append(_why_not_merged(new, catalog, mode))
-        done[id(node)] = new
-    root = done[id(start)]
+
+    def change(node: Node) -> Node:
+        if isinstance(node, MultiJoin) and not node.outer:
+            reduced = _reduced(node, catalog, mode, trust)
+            if not isinstance(reduced, str):
+                notes.extend((*_left_out(reduced, settings), *_held_for_results(reduced)))
+                return reduced
+            notes.append(_not_reduced(node, reduced))
+        elif bound.is_inner_join(node):
+            notes.append(_why_not_merged(node, catalog, mode))
+        return node
+
+    root = transform(_merged(start, catalog, mode), change)
     assert isinstance(root, Stop)
     stages = plan.stages if root is plan.root else (*plan.stages, ("reduce state", root))
     return LogicalPlan(stages, tuple(notes))
@@ -92,31 +91,30 @@ class _Input:
 def _merged(root: Node, catalog: Catalog, mode: str) -> Node:
     """The plan with those binary joins as n-way ones that can be reduced; other rules prefer them binary."""
     readers = reader_counts(root)
-    done: dict[int, Node] = {}
-    found: set[int] = set()
-    for node in nodes(root):
-        new = node.over([done[id(child)] for child in node.inputs])
+    found: dict[int, Node] = {}
+
+    def merge(node: Node, new: Node) -> Node:
         if bound.is_inner_join(new):
             join = _pair(new)
             if join is not None and not isinstance(_tree(join, catalog, mode), str):
                 new = merged(new, (False, False))
-                found.add(id(new))
+                found[id(new)] = new
         elif isinstance(new, bound.ByRow) and id(new.input) in found and readers[id(node.inputs[0])] == 1:
             new = merged(new, (True,))
             if not isinstance(new, bound.Project):
-                found.add(id(new))
-        done[id(node)] = new
+                found[id(new)] = new
+        return new
+
+    def show(node: Node, new: Node) -> Node:
+        if isinstance(new, MultiJoin) and new.specs is None:
+            return dataclasses.replace(new, names=tuple(map(name_of, new.windows)), shown=shown.get(id(node)))
+        return new
+
+    whole = rebuilt(root, merge)
     if not found:
         return root
-    root = done[id(root)]
-    shown = shown_by_istream(root)
-    done = {}
-    for node in nodes(root):
-        new = node.over([done[id(child)] for child in node.inputs])
-        if isinstance(new, MultiJoin) and new.specs is None:
-            new = dataclasses.replace(new, names=tuple(map(name_of, new.windows)), shown=shown.get(id(node)))
-        done[id(node)] = new
-    return done[id(root)]
+    shown = shown_by_istream(whole)
+    return rebuilt(whole, show)
 
 
 def _pair(join: bound.Join) -> MultiJoin | None:

@@ -25,6 +25,7 @@ from minidsms.plan.logical import (
     filtered,
     nodes,
     projected,
+    rebuilt,
     renumbered,
     shift,
     unfiltered,
@@ -36,13 +37,13 @@ from minidsms.plan.matching import matched_rows
 def expand_outer_joins(root: Node, every: bool = False) -> Node:
     """Expand every LEFT, RIGHT and FULL join of the plan that no operator runs. every: and those that one does."""
     parted = {id(unfiltered(node)[0]) for node in nodes(root) if _asks_for_padded(node)}
-    done: dict[int, Node] = {}
-    for node in nodes(root):
-        new = node.over([done[id(child)] for child in node.inputs])
+
+    def change(node: Node, new: Node) -> Node:
         if isinstance(new, bound.Join) and new.join is not JoinKind.INNER:
-            new = _expand(new, every or id(node) in parted)
-        done[id(node)] = new
-    return done[id(root)]
+            return _expand(new, every or id(node) in parted)
+        return new
+
+    return rebuilt(root, change)
 
 
 def _asks_for_padded(node: Node) -> bool:

@@ -16,7 +16,7 @@ from minidsms.cql.bound import Expr, Node, Type
 from minidsms.cql.origins import equal_pair
 from minidsms.joins.bands import Band, band_of
 from minidsms.joins.equal_columns import Attribute, EqualColumns
-from minidsms.plan.logical import MultiJoin, conjuncts, filtered, nodes, reader_counts, substitute, unfiltered
+from minidsms.plan.logical import MultiJoin, conjuncts, filtered, reader_counts, rebuilt, substitute, unfiltered
 
 MOST = 2
 """Bands of two inputs that are used together: a step looks into two cells of each, in all combinations."""
@@ -26,9 +26,8 @@ _TICKS = (Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL)
 def find_bands(root: Node) -> Node:
     """Tell n-way joins their bands, and make such joins of those of two inputs that no equality links."""
     readers = reader_counts(root)
-    done: dict[int, Node] = {}
-    for node in nodes(root):
-        new = node.over([done[id(child)] for child in node.inputs])
+
+    def change(node: Node, new: Node) -> Node:
         below, parts = unfiltered(new)
         if bound.is_inner_join(new) and new.condition is not None:
             new = _banded(new, []) or new
@@ -38,8 +37,9 @@ def find_bands(root: Node) -> Node:
                 # What ordering the joins has left: columns as FROM has them.
                 banded = _banded(below.input, [substitute(part, below.exprs) for part in parts])
                 new = new if banded is None else below.over([banded])
-        done[id(node)] = new
-    return done[id(root)]
+        return new
+
+    return rebuilt(root, change)
 
 
 def _banded(node: Node, conditions: Sequence[Expr]) -> Node | None:

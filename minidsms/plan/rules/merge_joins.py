@@ -30,6 +30,7 @@ from minidsms.plan.logical import (
     projected,
     putting_out,
     reader_counts,
+    rebuilt,
     renumbered,
     shift,
     unfiltered,
@@ -44,24 +45,21 @@ def merge_joins(root: Node) -> Node:
     """Merge the inner joins; tell those that ISTREAM reads which columns it shows."""
     if not any(isinstance(node, bound.Join) for node in nodes(root)):
         return root
-    readers = reader_counts(root)
-    done: dict[int, Node] = {}
-    for node in nodes(root):
-        new = node.over([done[id(child)] for child in node.inputs])
-        done[id(node)] = merged(new, [readers[id(child)] == 1 for child in node.inputs])
-    root = find_bands(_parted(done[id(root)]))
+    before = reader_counts(root)
+    root = rebuilt(root, lambda node, new: merged(new, [before[id(child)] == 1 for child in node.inputs]))
+    root = find_bands(_parted(root))
     shown, passed, readers = shown_by_istream(root), _passed_by_rstream(root), reader_counts(root)
-    done = {}
-    for node in nodes(root):
-        new = node.over([done[id(child)] for child in node.inputs])
+
+    def change(node: Node, new: Node) -> Node:
         if isinstance(node, MultiJoin) and isinstance(new, MultiJoin):
             new = dataclasses.replace(new, names=tuple(map(name_of, new.windows)))
             if id(node) in shown:
-                new = _over_streams(dataclasses.replace(new, shown=shown[id(node)]))
-            elif id(node) not in passed and (new.outer or _is_of_two_alone(node, new, readers)):
-                new = _over_streams(new)
-        done[id(node)] = new
-    return done[id(root)]
+                return _over_streams(dataclasses.replace(new, shown=shown[id(node)]))
+            if id(node) not in passed and (new.outer or _is_of_two_alone(node, new, readers)):
+                return _over_streams(new)
+        return new
+
+    return rebuilt(root, change)
 
 
 # ----------------------------------------------------------------------------------------------------------- merging
@@ -158,18 +156,17 @@ def _place(end: tuple[int, Expr], windows: list[Node]) -> tuple[int, int]:
 def _parted(root: Node) -> Node:
     """The plan with binary joins again where two inputs were merged for which these are faster."""
     readers = reader_counts(root)
-    done: dict[int, Node] = {}
-    for node in nodes(root):
-        new = node.over([done[id(child)] for child in node.inputs])
+
+    def change(node: Node, new: Node) -> Node:
         was, (below, parts) = unfiltered(node)[0], unfiltered(new)
         if isinstance(node, MultiJoin) and len(node.windows) == 2:
             assert isinstance(new, MultiJoin)
-            if not node.equalities or not all(map(_is_fifo, node.windows)):
-                new = _binary(new)
-        elif parts and isinstance(was, MultiJoin) and readers[id(was)] == 1 and not isinstance(below, MultiJoin):
-            new = push(below, parts, {})
-        done[id(node)] = new
-    return done[id(root)]
+            return new if node.equalities and all(map(_is_fifo, node.windows)) else _binary(new)
+        if parts and isinstance(was, MultiJoin) and readers[id(was)] == 1 and not isinstance(below, MultiJoin):
+            return push(below, parts, {})
+        return new
+
+    return rebuilt(root, change)
 
 
 def _binary(join: MultiJoin) -> Node:

@@ -20,6 +20,7 @@ from minidsms.plan.logical import (
     nodes,
     projected,
     reader_counts,
+    rebuilt,
     rewrite,
 )
 
@@ -37,16 +38,15 @@ def order_joins(root: Node) -> Node:
         for child in node.inputs
         if is_inner_join(child) and readers[id(child)] == 1
     }
-    done: dict[int, Node] = {}
     parts_of: set[int] = set()
-    for node in nodes(root):
-        new = node.over([done[id(child)] for child in node.inputs])
+
+    def change(node: Node, new: Node) -> Node:
         if id(node) in inside:
             parts_of.add(id(new))
-        elif is_inner_join(new):
-            new = _ordered(new, parts_of)
-        done[id(node)] = new
-    return done[id(root)]
+            return new
+        return _ordered(new, parts_of) if is_inner_join(new) else new
+
+    return rebuilt(root, change)
 
 
 def _flatten(node: Node, offset: int, tree: set[int], inputs: list[tuple[Node, int]], parts: list[Expr]) -> None:

@@ -14,7 +14,7 @@ import dataclasses
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Node, StreamKind
-from minidsms.plan.logical import NewRows, momentary, nodes
+from minidsms.plan.logical import NewRows, momentary, rebuilt
 
 _MOST_JOINS = 1
 """Inner joins below an ISTREAM that is replaced."""
@@ -24,17 +24,13 @@ def stream_of_instants(root: Node) -> Node:
     """Replace each such relation-to-stream operator."""
     of_an_instant = momentary(root)
     joins: dict[int, int] = {}
-    done: dict[int, Node] = {}
-    for node in nodes(root):
+
+    def change(node: Node, new: Node) -> Node:
         joins[id(node)] = int(bound.is_inner_join(node)) + sum(joins[id(child)] for child in node.inputs)
-        inputs = [done[id(child)] for child in node.inputs]
-        if (
-            bound.is_stream_of(node, StreamKind.ISTREAM)
-            and not node.ordered
-            and id(node.input) in of_an_instant
-            and joins[id(node)] <= _MOST_JOINS
-        ):
-            done[id(node)] = NewRows(node.schema, dataclasses.replace(node.over(inputs), op=StreamKind.RSTREAM))
-        else:
-            done[id(node)] = node.over(inputs)
-    return done[id(root)]
+        if not (bound.is_stream_of(new, StreamKind.ISTREAM) and not new.ordered):
+            return new
+        if id(node.inputs[0]) not in of_an_instant or joins[id(node)] > _MOST_JOINS:
+            return new
+        return NewRows(new.schema, dataclasses.replace(new, op=StreamKind.RSTREAM))
+
+    return rebuilt(root, change)
