@@ -61,16 +61,9 @@ def end_of(node: Node, greatest: int) -> int:
     greatest: the greatest instant that came. Windows over derived streams come behind those below them.
     """
     ends: dict[int, int] = {}
-    pending = [node]
-    while pending:
-        one = pending[-1]
-        left = [child for child in one.inputs if id(child) not in ends]
-        if left:
-            pending += left
-            continue
+    for one in nodes(node):
         end = max((ends[id(child)] for child in one.inputs), default=greatest)
         if isinstance(one, bound.Window) and one.spec.step is not None:
             end = -(-(end + one.spec.lag) // one.spec.step) * one.spec.step
         ends[id(one)] = end
-        pending.pop()
     return ends[id(node)]
