@@ -18,7 +18,7 @@ from minidsms.expressions.routes import FilterPlan, Order, Routes
 from minidsms.machine_code.compile_time import thread_ns
 from minidsms.streamon.bans import Bans
 from minidsms.streamon.content_routing.choosing import Choice, best_routes, cost_of_order, cost_of_routes, could_save
-from minidsms.streamon.content_routing.costs import LEAST_ROWS, Dividing
+from minidsms.streamon.content_routing.costs import Dividing
 from minidsms.streamon.content_routing.sample import Sample
 from minidsms.streamon.content_routing.trial import LEAST, RouteTrial
 from minidsms.streamon.framework import Proposal
@@ -90,7 +90,7 @@ class RoutedReoptimizer:
 
     def is_promising(self, drops: BoolArray) -> bool:
         """The filters of these tuples cost enough for classes to matter, and chunks are long. drops: (m, n)."""
-        if self._measures_time and self.rows < LEAST_ROWS:
+        if self._measures_time and self.rows < self._dividing.least:
             return False
         return could_save(drops, self._ordering.algorithm.order, self._costs.values, self._dividing)
 
