@@ -61,6 +61,12 @@ _STYLE = {
 }
 _MENU_LINES = 8
 _WAITS = "waiting for the step at work; Ctrl-C takes the statement back"
+_AT_WORK = (
+    "waiting for the step at work; Ctrl-C ends its query",
+    "the step at work goes on; Ctrl-C leaves it, and what it writes, as it is",
+)
+_INTERRUPTED = 130
+"""The exit code."""
 _BARE_COMMANDS = frozenset({"help", "quit", "exit", "?"})
 _LEAVING = frozenset({".quit", ".exit", ".q"})
 _REDRAWN_S = 1.0
@@ -264,7 +270,9 @@ class InteractiveShell:
                 while self._is_interrupted():
                     pass
             finally:
-                self._end()
+                has_ended = self._end()
+        if not has_ended:
+            os._exit(_INTERRUPTED)  # the interpreter would wait for what the worker holds
         return 0
 
     def _is_interrupted(self) -> bool:
@@ -312,6 +320,7 @@ class InteractiveShell:
         except Quit:
             return False
         except KeyboardInterrupt:
+            self.turn.let_go()
             self._screen.note("interrupted")
         except Error as error:
             self._screen.error(error_line(error))
@@ -322,32 +331,40 @@ class InteractiveShell:
         self.worker.wake()
         return True
 
-    def _end(self) -> None:
+    def _end(self) -> bool:
+        """False where the worker's step does not end: then nothing can be closed."""
         if self._loading is not None:
             self._loaded.wait()
-        if self.worker is not None:
-            self._end_worker(self.worker)
+        if self.worker is not None and not self._end_worker(self.worker):
+            return False
         if self.session is not None:
             self.session.close()
             for name, sink in self.session.written():
                 self._screen.note(harmless(f"{name}: {counted(sink.rows, 'row')} written to {sink.path}"))
         self._screen.flush()
+        return True
 
-    def _end_worker(self, worker: Worker) -> None:
-        """Wait for its present step, whose query Ctrl-C ends."""
+    def _end_worker(self, worker: Worker) -> bool:
+        """Wait for its present step, whose query Ctrl-C ends; whether it has ended when Ctrl-C comes once more: it may
+        write to a pipe that nobody reads.
+        """
         from minidsms.shell.toolbar import LONG_S
 
-        is_told = False
+        told, interrupts = -1, 0
         while True:
             try:
-                if worker.end(None if is_told else LONG_S):
-                    return
-                is_told = True
-                self._screen.note("waiting for the step at work; Ctrl-C ends its query")
-                self._screen.flush()
+                if worker.end(None if told == interrupts else LONG_S):
+                    return True
+                if told < interrupts:
+                    self._screen.note(_AT_WORK[interrupts])
+                    self._screen.flush()
+                    told = interrupts
             except KeyboardInterrupt:
                 assert self.session is not None
                 self.session.db.allowance.expire()
+                interrupts += 1
+                if interrupts == len(_AT_WORK):
+                    return False
 
 
 @contextlib.contextmanager

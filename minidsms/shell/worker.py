@@ -32,31 +32,37 @@ _SHARE = 0.2
 
 
 class Turn:
-    """Who may touch the session. The foreground goes first."""
+    """Who may touch the session. The foreground, one thread, goes first."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._wanted = 0
+        self._lock = threading.RLock()
+        self._is_wanted = False
 
     @contextlib.contextmanager
     def foreground(self, waits: Callable[[], None] = lambda: None) -> Iterator[None]:
-        """Take the turn as soon as the present step is done. waits: called where that takes long."""
-        self._wanted += 1
+        """Take the turn as soon as the present step is done. waits: called where that takes long.
+
+        An interrupt may come out of any line of it: whoever catches one calls `let_go`.
+        """
         try:
+            self._is_wanted = True
             if not self._lock.acquire(timeout=LONG_S):
                 waits()
                 self._lock.acquire()
-            try:
-                yield
-            finally:
-                self._lock.release()
+            yield
         finally:
-            self._wanted -= 1
+            self.let_go()
+
+    def let_go(self) -> None:
+        """The foreground wants the turn no more, and gives it back where it has it."""
+        while self._lock._is_owned():  # type: ignore[attr-defined]
+            self._lock.release()
+        self._is_wanted = False
 
     @contextlib.contextmanager
     def background(self) -> Iterator[None]:
         """Take the turn when nobody else wants it."""
-        while self._wanted:
+        while self._is_wanted:
             time.sleep(0.001)
         with self._lock:
             yield
@@ -82,6 +88,7 @@ class Worker(threading.Thread):
         self._height = height
         self._requests: deque[Callable[[Session], None]] = deque()
         self._wake = threading.Event()
+        self._ended = threading.Event()
         self._is_over = False
         self._began_s: float | None = None
         self._beat_at = 0.0
@@ -111,20 +118,22 @@ class Worker(threading.Thread):
         """Stop after the present step, and wait for it; whether it has ended by then."""
         self._is_over = True
         self._wake.set()
-        if self.is_alive():  # else loading has failed before it began
-            self.join(patience_s)
-        return not self.is_alive()
+        # Not by `join`: an interrupt of it takes the thread for one that has ended.
+        return self.ident is None or self._ended.wait(patience_s)  # without an ident loading has failed before it began
 
     def run(self) -> None:
         """Take steps until the end."""
-        while not self._is_over:
-            self._wake.clear()
-            with self._turn.background():
-                self._began_s = time.monotonic()
-                rest = self._step()
-                self._began_s = None
-            if rest > 0:
-                self._wake.wait(rest)
+        try:
+            while not self._is_over:
+                self._wake.clear()
+                with self._turn.background():
+                    self._began_s = time.monotonic()
+                    rest = self._step()
+                    self._began_s = None
+                if rest > 0:
+                    self._wake.wait(rest)
+        finally:
+            self._ended.set()
 
     def _step(self) -> float:
         """Seconds until the next step."""

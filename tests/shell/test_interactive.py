@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -319,6 +320,24 @@ def test_a_shell_that_is_left_amid_such_a_step_waits_until_ctrl_c_ends_it(folder
         terminal.wait("Ctrl-C ends its query")
         terminal.send("\x03")
         assert terminal.wait_end() == 0
+
+
+def test_a_shell_whose_step_writes_to_a_pipe_that_nobody_reads_is_left_by_ctrl_c(folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    reader = os.open(folder / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    (folder / "many.csv").write_text("ts,v\n" + "".join(f"{i},{i}\n" for i in range(50_000)))
+    with begun(folder) as terminal:
+        terminal.line("CREATE STREAM S (ts INTEGER, v INTEGER) TIMESTAMP BY ts;")
+        terminal.line("CREATE QUERY q AS SELECT v FROM S INTO 'pipe' FORMAT csv;")
+        terminal.line(".feed S FROM 'many.csv'")
+        terminal.wait("at work for")
+        terminal.line(".quit")
+        terminal.wait("Ctrl-C ends its query")
+        terminal.send("\x03")
+        terminal.wait("Ctrl-C leaves it")
+        terminal.send("\x03")
+        assert terminal.wait_end() == 130
+    os.close(reader)
 
 
 def test_a_low_terminal_keeps_the_prompt_and_one_that_cannot_draw_answers_too(declared: Terminal, folder: Path) -> None:

@@ -50,6 +50,54 @@ def test_feeds_go_on_after_a_function_that_would_end_the_program(tmp_path: Path)
     session.close()
 
 
+@pytest.mark.parametrize("amid", ["acquire", "waits", "body", "release"])
+def test_an_interrupt_at_any_moment_leaves_the_turn_to_others(amid: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    turn = Turn()
+    lock = turn._lock
+    asked = []
+
+    class Torn:
+        """The lock, in whose calls an interrupt comes when they have been carried out."""
+
+        def __getattr__(self, name: str) -> object:
+            def call(*args: object, **options: object) -> object:
+                result = getattr(lock, name)(*args, **options)
+                asked.append(name)
+                if name == amid and asked.count(name) == 1:
+                    raise KeyboardInterrupt
+                return result
+
+            return call
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(turn, "_lock", Torn())
+    if amid == "waits":
+        monkeypatch.setattr("minidsms.shell.worker.LONG_S", 0.01)
+        other = threading.Thread(target=lambda: (lock.acquire(), failed.wait(), lock.release()))
+        failed = threading.Event()
+        other.start()
+    with pytest.raises(KeyboardInterrupt), turn.foreground(interrupt):
+        if amid == "body":
+            interrupt()
+    turn.let_go()
+    if amid == "waits":
+        failed.set()
+        other.join()
+    monkeypatch.setattr(turn, "_lock", lock)
+    took = []
+
+    def take() -> None:
+        with turn.background():
+            took.append(True)
+
+    thread = threading.Thread(target=take, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert took
+
+
 def test_a_watched_query_that_the_page_drops_is_watched_no_more() -> None:
     session, screen = session_of(
         f"{_ROADS} CREATE QUERY roads_now AS SELECT road FROM Roads;\n.mode table\n.watch roads_now"
