@@ -84,9 +84,28 @@ BEHIND_A_COMMA = [
     "R AS o (y) JOIN LATERAL (SELECT b.v AS w FROM B [RANGE 2] AS b WHERE b.k = a.k AND b.v >= y) AS x ON x.w > y",
     "R AS o (y) CROSS JOIN UNNEST([a.v, y]) AS x (w)",
 ]
+GROWING = [
+    ", LATERAL (SELECT B.v AS w FROM B WHERE B.k = a.k) AS x",
+    " JOIN LATERAL (SELECT B.v - a.v AS w FROM B WHERE B.k >= a.k) AS x ON w <> a.v",
+    " CROSS JOIN LATERAL (SELECT a.v + 1 AS w UNION SELECT DISTINCT B.v FROM B WHERE B.k < a.v) AS x",
+    ", LATERAL (VALUES (a.k), (a.v)) AS x (w)",
+    ", LATERAL (SELECT v AS w FROM B WHERE B.k = a.k AND EXISTS (SELECT * FROM B AS c WHERE c.v > a.v)) AS x",
+    ", LATERAL (SELECT B.k AS w, SUM(v) OVER (ORDER BY ts) AS n FROM B WHERE B.v >= a.k) AS x",
+    ", LATERAL (SELECT y.w FROM B, LATERAL (SELECT a.v + B.v AS w) AS y WHERE B.k = a.k GROUP BY y.w) AS x",
+]
+"""Nothing leaves these where nothing leaves A."""
+SHRINKING = [
+    " LEFT JOIN LATERAL (SELECT B.v AS w FROM B WHERE B.k = a.k) AS x ON TRUE",
+    ", LATERAL (SELECT B.v AS w FROM B WHERE B.k = a.k ORDER BY w LIMIT 1) AS x",
+    ", LATERAL (SELECT MAX(B.v) AS w FROM B WHERE B.k = a.k) AS x",
+    ", LATERAL (SELECT R.v AS w FROM R WHERE R.k = a.k) AS x",
+    ", LATERAL (SELECT B.v AS w FROM B WHERE B.k NOT IN (SELECT c.k FROM B AS c WHERE c.v = a.v)) AS x",
+]
 QUERIES = [
     *(f"SELECT a.k, a.v, x.w FROM A [RANGE 3] AS a, {behind}" for behind in BEHIND_A_COMMA),
     *(f"SELECT a.k, a.v, x.w FROM A [RANGE 3] AS a{lateral}" for lateral in LATERALS),
+    *(f"SELECT a.k, a.v, x.w FROM A AS a{lateral}" for lateral in (*GROWING, *SHRINKING)),
+    *(f"SELECT w FROM (SELECT a.k, x.w FROM A AS a{lateral}) [RANGE 2]" for lateral in GROWING),
     f"SELECT RSTREAM(a.k, x.w) FROM A [NOW] AS a{LATERALS[2]}",
     f"SELECT ISTREAM(a.k, SUM(x.w)) FROM R AS a{LATERALS[1]} WHERE a.k > 0 GROUP BY a.k",
     "SELECT a.k, (SELECT a.v + 1), (SELECT MAX(w) FROM (VALUES (a.k), (a.v)) AS x (w)) FROM A [ROWS 3] AS a",
@@ -127,6 +146,14 @@ def test_lateral_in_a_join_behind_a_comma_sees_what_stands_before_the_comma(behi
     )
     for feed in map(_feed, range(4)):
         assert run_engine(Case(TABLES, comma, feed)).netted == run_definition(Case(TABLES, joined, feed)).netted
+
+
+@pytest.mark.parametrize(("laterals", "kind"), [(GROWING, "stream"), (SHRINKING, "relation")])
+def test_rows_beside_those_of_a_query_that_only_grows_are_a_stream(laterals: list[str], kind: str) -> None:
+    with connect() as db:
+        for table in TABLES:
+            db.execute(table)
+        assert {db.query(f"SELECT a.v, x.w FROM A AS a{lateral}").kind for lateral in laterals} == {kind}
 
 
 def test_a_name_in_a_query_in_from_is_looked_up_anew_where_the_same_text_stands_elsewhere() -> None:

@@ -613,6 +613,9 @@ class Lateral(Node):
     def text(self) -> str:
         return f"{self.join.value} Lateral"
 
+    def grows_with(self) -> Sequence[Node] | None:
+        return (self.input, self.rows.query) if self.join is JoinKind.INNER else None
+
 
 @dataclass(frozen=True, eq=False)
 class Aggregate(Node):
