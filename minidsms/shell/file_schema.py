@@ -15,6 +15,7 @@ from minidsms.cql import syntax
 from minidsms.cql.errors import Error, one_line, quoted
 from minidsms.cql.printer import print_statement
 from minidsms.elements import INT64_MAX, Type
+from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT
 from minidsms.inputs.foreign import check_whole
 from minidsms.shell.column_guesses import Guess, delimiter_of, guess, guess_epoch, merged_options, slack_of
 from minidsms.sources.csv_rows import CONVERSION
@@ -305,7 +306,8 @@ def _instants(sample: _Sample) -> str | None:
             return name
     for name, type_ in zip(sample.names, sample.types):
         if type_ is Type.INTEGER and name.lower() in _INSTANTS:
-            values = sample.table.column(sample.names.index(name)).drop_null().to_pylist()
-            if values == sorted(values):
+            column = sample.table.column(sample.names.index(name))
+            values = column.drop_null().to_pylist() if pa.types.is_integer(column.type) else []
+            if values and values == sorted(values) and values[0] > FIRST_INSTANT and values[-1] < LAST_INSTANT:
                 return name
     return None

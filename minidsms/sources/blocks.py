@@ -24,6 +24,8 @@ from minidsms.sources.files import reading
 BLOCK_BYTES = 4 << 20
 RECORD_BYTES = 1 << 20
 """The longest record with newlines in quotes."""
+_HEADER_BYTES = 1 << 16
+"""Of a first record with newlines in quotes, about."""
 LINE_BYTES = 64 << 20
 """The longest line; a file with a longer one is no text."""
 
@@ -129,10 +131,15 @@ class BlockReader:
         self._line, self._start = 1, 0
 
     def header(self) -> bytes:
-        """The first line, without its end and a byte order mark."""
+        """The first record, without its end and a byte order mark."""
         with reading(self.path):
             line = self._file.readline(RECORD_BYTES)
-        self._line += 1
+            while opens_unclosed(line.removeprefix(BYTE_ORDER_MARK), self._marks) and len(line) < _HEADER_BYTES:
+                more = self._file.readline(_HEADER_BYTES)
+                line += more
+                if not more:
+                    break
+        self._line += line.count(b"\n") or 1
         self._start += len(line)
         return line.removeprefix(BYTE_ORDER_MARK).rstrip(b"\r\n")
 

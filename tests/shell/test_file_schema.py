@@ -243,6 +243,30 @@ def test_columns_without_a_name_of_their_own_are_left_out(tmp_path: Path) -> Non
             minidsms.declaration(none)
 
 
+def test_a_name_of_a_file_may_stand_on_several_lines(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b'\xef\xbb\xbf"a\nb","c ""d""\r\n"\r\n1,"x\ny"\r\nz,w\r\n')
+    with minidsms.connect() as db:
+        q = db.execute(f"{minidsms.declaration(path)}; SELECT * FROM t")
+        assert list(q.schema.names) == ["a\nb", 'c "d"\r\n']
+        db.run()
+        assert sorted(q.snapshot()) == [("1", "x\ny"), ("z", "w")]
+    path.write_text('"a,b\n1,2\n')  # a quote that nothing closes
+    with minidsms.connect() as db, pytest.raises(Error, match='no column "b"'):
+        db.execute(f"CREATE RELATION t (b INTEGER) FROM '{path}'")
+
+
+@pytest.mark.parametrize("values", [["1", "x", "3", "4"], [str(2**63 - 1)], [str(-(2**62))]])
+def test_numbers_that_are_no_instants_are_not_taken_for_such(tmp_path: Path, values: list[str]) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("".join(f"{text}\n" for text in ("timestamp", *values)))
+    text = minidsms.declaration(path)
+    assert "CREATE RELATION t (timestamp INTEGER)" in text
+    with minidsms.connect() as db:
+        db.execute(text)
+        db.run()
+
+
 @pytest.mark.parametrize("text", ['[{"at": 1},\n{"at": 2},\n{"at": 3}]', "\n [ \n{}]", "["])
 def test_an_array_of_objects_is_no_file_of_lines(tmp_path: Path, text: str) -> None:
     path = tmp_path / "t.json"
