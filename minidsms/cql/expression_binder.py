@@ -810,6 +810,8 @@ class ExpressionBinder:
         groups, clause = self.context.groups, self.context.clause
         if groups is None:
             hint = "put the condition in HAVING" if clause == "WHERE" else ""
+            if hint and self.context.correlated:
+                hint += "; what is of the enclosing query's rows is named in a query in its FROM"
             raise self.session.error(f"the aggregate {expr.function} may not stand in {clause}", expr.span, "", hint)
         expr = of_different(expr, key)
         of = f"the aggregate {expr.function}"

@@ -446,7 +446,8 @@ class ExpressionBuilder(Transformer[Token, Part]):
         if made is not None:
             return self._filtered_within(made, parts)
         if aggregate is None or not (call.args or call.within):
-            raise self.fail("FILTER stands behind an aggregate", call)
+            hint = f"one of your own: {call.function}(CASE WHEN condition THEN x END), whose add passes over None"
+            raise self.fail("FILTER stands behind an aggregate", call, hint=hint)
         if aggregate.name == "array_agg" and call.nulls != "ignore":
             # NULLs among the chosen values stay: each is a list of its own.
             one = syntax.Call("LIST_VALUE", call.args, span=call.span)

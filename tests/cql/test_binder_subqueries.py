@@ -89,6 +89,8 @@ def test_streams_and_names_of_with_see_no_enclosing_row(subquery: str) -> None:
 def test_an_aggregate_of_the_enclosing_querys_columns_alone_is_none_of_the_subquerys() -> None:
     message = error("SELECT * FROM S [NOW] WHERE a IN (SELECT COUNT(S.c) FROM S1 [NOW])")
     assert "COUNT is of columns of the enclosing query alone" in message
+    message = error("SELECT a FROM S [NOW] GROUP BY a HAVING EXISTS (SELECT * FROM R WHERE R.a > SUM(S.c))")
+    assert "put the condition in HAVING; what is of the enclosing query's rows is named in a query in" in message
     condition(
         "SELECT * FROM S [NOW] WHERE a IN (SELECT SUM(S.c + (SELECT MAX(a) FROM R WHERE R.a = S1.a)) FROM S1 [NOW])"
     )

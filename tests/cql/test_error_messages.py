@@ -628,6 +628,7 @@ HABITS = [
     ("SELECT car FROM Pos [NOW] SAMPLE (x)", "no samples"),
     ("SELECT NOLOCK FROM Pos WITH (NOLOCK)", "AS WITH (NOLOCK)"),
     ("SELECT LAG(car) FROM Pos", "LAG(x) OVER"),
+    ("SELECT spread(speed) FILTER (WHERE car > 1) FROM Pos", "spread(CASE WHEN condition THEN x END)"),
     ("SELECT SUM(RANK() OVER (ORDER BY car)) FROM Pos", "FROM (SELECT *, RANK() OVER (ORDER BY car) AS x FROM ..)"),
     ("SELECT car FROM Pos RIGHT JOIN LATERAL (SELECT 1 FROM Pos) AS x ON TRUE", "LEFT JOIN LATERAL (..) ON condition"),
     ("SELECT x.a FROM Pos, LATERAL (SELECT Pos.car AS a) AS x RIGHT JOIN Pos AS o ON TRUE", "make it one table"),
