@@ -62,7 +62,7 @@ class AggregateCallBinder:
         if row.name == "sum" and values[0].type.kind == "DECIMAL":
             row = AGGREGATES["sum_decimal"]
         types = [v.type for v in values]
-        # Means and the like of DECIMAL are those of FLOAT.
+        # What takes FLOAT takes DECIMAL as FLOAT.
         signature = row.resolve(types) or row.resolve([Type.FLOAT if t.kind == "DECIMAL" else t for t in types])
         if signature is None:
             raise self._wrong_types(values)

@@ -858,9 +858,11 @@ class ExpressionBinder:
         return bool(stars)
 
     def _from_stand_in(self, found: bound.Expr, result: Type, expr: syntax.Syntax) -> bound.Expr:
-        """What an aggregate gives of stand-ins, as the type of its own; ticks are rounded to whole ones."""
+        """What an aggregate gives of stand-ins, as the type of its own, FLOAT for DECIMALs; ticks are rounded."""
         if result in (Type.INTERVAL, Type.TIMESTAMP):
             found = bound.Cast(Type.INTEGER, self.apply("round", [found], expr), span=expr.span)
+        if result.kind == "DECIMAL":
+            return self.apply("/", [found, bound.Literal(Type.FLOAT, 10.0**result.scale)], expr)
         return bound.Cast(result, found, span=expr.span)
 
     def _over(self, expr: syntax.Over) -> bound.Expr:

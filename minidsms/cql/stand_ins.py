@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 
 from minidsms.aggregates import OF_DIFFERENT, SYNONYMS
 from minidsms.cql import bound, syntax
 from minidsms.elements import Type
+from minidsms.values.types import COMPUTED_DIGITS
 
 _BY_TICKS = ("avg", "median", "quantile_cont", "percentile_cont", "stddev", "stddev_pop")
 _BY_TEXT = ("any_value", "arg_min", "arg_max")
@@ -20,26 +22,35 @@ def stood_in(
     """The arguments and the order (WITHIN GROUP) with what stands for the first value; the type that the result is to
     have, None where nothing stands for anything.
 
-    Means and the like of times are computed from their ticks, choices among nested values from their texts.
+    Means and the like of times are computed from their ticks, those of DECIMALs from their digits without the point,
+    choices among nested values from their texts.
     """
     values = order if call.within else args
     key = SYNONYMS.get(call.function.lower(), call.function.lower())
     type_ = values[0].type if values else Type.NULL
     through: tuple[Type, ...] = ()
-    result = type_
-    if key in _BY_TICKS and type_ in _TICKS_OF:
+    result, first = type_, values[0] if values else None
+    if key in _BY_TICKS and type_.kind == "DECIMAL" and type_.digits <= COMPUTED_DIGITS:
+        through, first = (Type.INTEGER,), _digits(values[0])
+    elif key in _BY_TICKS and type_ in _TICKS_OF:
         through = _TICKS_OF[type_]
         is_length = type_ is Type.INTERVAL or key.startswith("stddev")
         result = Type.INTERVAL if is_length else Type.TIMESTAMP
     elif key in _BY_TEXT and type_.is_nested and len(call.args) < 3:
         through = (Type.TEXT,)
-    if not through:
+    if first is None or not through:
         return args, order, None
-    first = values[0]
     for target in through:
         first = bound.Cast(target, first, span=first.span)
     values = [first, *values[1:]]
     return (args, values, result) if call.within else (values, order, result)
+
+
+def _digits(value: bound.Expr) -> bound.Expr:
+    """A DECIMAL without its point, which is a whole number."""
+    scale = value.type.scale
+    factor = bound.Literal(Type.decimal(scale + 1, 0), Decimal(10**scale))
+    return bound.Call(Type.decimal(value.type.digits + scale + 1, scale), "*", (value, factor), span=value.span)
 
 
 def of_different(call: syntax.Call, key: str) -> syntax.Call:

@@ -17,7 +17,7 @@ from minidsms.expressions.text import CodeTable, per_combination
 from minidsms.expressions.timestamps import day, iso_of_ticks
 from minidsms.expressions.value import Value, extent, finish
 from minidsms.functions.function import FAILED
-from minidsms.inputs.values import ValueRefused, inner_reader
+from minidsms.inputs.values import ValueRefused, decimal_of_text, inner_reader
 from minidsms.values.coded import DAY_US, FIRST_DAY, LAST_DAY, as_text, fitted, value_of
 from minidsms.values.dictionary import TextDictionary
 from minidsms.values.types import FALSE_WORDS, TRUE_WORDS
@@ -135,6 +135,10 @@ def _read(text: str, target: Type, tick_ns: int) -> Any:
             return read_timestamp(text, tick_ns)
         case "BOOLEAN":
             return _TRUTHS.get(text.strip().lower(), FAILED)
+        case "DECIMAL":
+            exact = decimal_of_text(text)
+            fits = None if exact is None else fitted(exact, target)
+            return FAILED if fits is None else fits
     try:
         found = inner_reader(target, tick_ns)(text)
     except ValueRefused:

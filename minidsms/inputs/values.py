@@ -266,8 +266,8 @@ def decimal_value(value: Any, type_: Type) -> Decimal | None:
         exact = value
     elif is_integer(value) or is_float:
         exact = Decimal(repr(float(value))) if is_float else Decimal(int(value))
-    elif isinstance(value, str) and _DECIMAL_TEXT.fullmatch(value):
-        exact = Decimal(value.strip())
+    elif isinstance(value, str):
+        exact = decimal_of_text(value)
     if exact is None or not exact.is_finite():
         raise ValueRefused(f"{show(value)} cannot be read as DECIMAL")
     found = fitted(exact, type_)
@@ -277,6 +277,11 @@ def decimal_value(value: Any, type_: Type) -> Decimal | None:
         hint = "round it before, or declare more digits behind the point"
         raise ValueRefused(f"{show(value)} has more than {type_.scale} digits behind the point", hint=hint)
     return found
+
+
+def decimal_of_text(text: str) -> Decimal | None:
+    """The number that a text spells, with all its digits; None where it spells none."""
+    return Decimal(text.strip()) if _DECIMAL_TEXT.fullmatch(text) else None
 
 
 def _exact(number: str) -> Decimal:

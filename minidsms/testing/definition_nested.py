@@ -95,7 +95,7 @@ def cast(value: Any, source: Type, target: Type, tick_ns: int) -> Any:
     if target is Type.BOOLEAN:
         return _truth(value) if isinstance(value, str) else value != 0
     if source is Type.TEXT:
-        return _read(value, target)
+        return _read(value, target, rounds=True)
     if source.element is not None and target.element is not None:
         return tuple(cast_any(v, source.element, target.element, tick_ns) for v in value)
     if source.fields:
@@ -157,7 +157,8 @@ def _plain(value: Any, type_: Type) -> Any:
     return _text(value, type_)
 
 
-def _read(text: str, target: Type) -> Any:
+def _read(text: str, target: Type, rounds: bool = False) -> Any:
+    """rounds: a DECIMAL; a document in which one has more digits cannot be read."""
     try:
         if target is Type.DATE:
             return datetime.date.fromisoformat(text.strip())
@@ -165,7 +166,7 @@ def _read(text: str, target: Type) -> Any:
             return datetime.time.fromisoformat(text.strip())
         if target.kind == "DECIMAL":
             exact = Fraction(text.strip())
-            if exact.denominator != 1 and (exact * 10**target.scale).denominator != 1:
+            if not rounds and exact.denominator != 1 and (exact * 10**target.scale).denominator != 1:
                 raise Failure("too many digits")
             return decimal(exact, target)
         return _built(json.loads(text, parse_float=_number), target)

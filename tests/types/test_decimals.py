@@ -62,6 +62,8 @@ QUERIES = (
     "SELECT k AS c0, SUM(w) OVER (PARTITION BY k ORDER BY p) AS c1, LAG(w) OVER (ORDER BY w) AS c2 FROM D [ROWS 4]",
     "SELECT MAX(x.s) AS c0 FROM (SELECT k, SUM(p) AS s FROM D [ROWS 7] GROUP BY k) AS x",
     "SELECT a.k AS c0 FROM D [NOW] AS a WHERE a.w > (SELECT AVG(w) FROM D [ROWS 5])",
+    "SELECT AVG(DISTINCT p) AS c0, AVG(q) FILTER (WHERE k > 0) AS c1 FROM D [RANGE 3] GROUP BY ROLLUP (k)",
+    "SELECT k AS c0, AVG(q) OVER (PARTITION BY k ORDER BY p ROWS 1 PRECEDING) AS c1 FROM D [ROWS 4]",
 )
 
 
@@ -247,3 +249,39 @@ def test_a_value_of_a_column_is_read_as_alone(type_: Type, value: Any) -> None:
 def test_zero_with_an_exponent_fits_every_decimal() -> None:
     for zero in (Decimal("0E+10"), "0e10", Decimal("-0E+40")):
         assert str(decimal_value(zero, Type.decimal(2, 2))) == "0.00"
+
+
+MEANS = [
+    "AVG(d)",
+    "AVG(DISTINCT d)",
+    "AVG(d) OVER ()",
+    "AVG(d) FILTER (WHERE d < 2)",
+    "MEDIAN(d)",
+    "QUANTILE_CONT(d, 0.5)",
+]
+
+
+@pytest.mark.parametrize("mean", MEANS)
+def test_means_of_decimals_are_those_of_their_digits(mean: str) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (d DECIMAL(5, 2))")
+        query = db.query(f"SELECT DISTINCT {mean} FROM S [ROWS 2]")
+        for ts, values in enumerate([("1.25", "-2.05"), ("0.10", "0.20")]):
+            db.push("S", [(value,) for value in values], ts=ts)
+            db.advance(ts)
+            assert query.snapshot() == [((-0.4, 0.15)[ts],)]
+
+
+@pytest.mark.parametrize(
+    ("text", "rounded"),
+    [("1.255", "1.26"), ("-1.255", "-1.26"), (" 9e-3 ", "0.01"), ("-0.004", "0.00"), ("99.995", None), ("1,5", None)],
+)
+def test_cast_of_text_rounds_and_push_refuses_to(text: str, rounded: str | None) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (t TEXT, d DECIMAL(4, 2))")
+        query = db.query("SELECT RSTREAM(TRY_CAST(t AS DECIMAL(4, 2))) FROM S [NOW]")
+        db.push("S", (text, None), ts=1)
+        db.advance(1)
+        assert query.fetch()[0].row == (None if rounded is None else Decimal(rounded),)
+        with pytest.raises(Error):
+            db.push("S", (None, text), ts=2)
