@@ -228,7 +228,8 @@ class _Writer:
                 return self._step(steps.CONSTANT, _word_of(value))
             case bound.Call(function="/" | "%" | "mod" as name, args=(dividend, bound.Literal(value=int() as divisor))):
                 operation = steps.NEAR_DIVIDE if name == "/" else steps.NEAR_REMAINDER
-                return self._near_step(operation, dividend, divisor, 1.0 / divisor)
+                operand, scale, shift = _line(dividend)
+                return self._near_step(operation, operand, scale, shift, divisor, 1.0 / divisor)
             case bound.Call(function=name, args=args):
                 operand, scale, shift = _line(expr)
                 if operand is not expr:
@@ -343,7 +344,7 @@ class _Writer:
                 operands = [registers[n] for n in operands]
             if not is_end:
                 registers[self._steps[order[at]]] = to
-            table.append([operation, to, *(operands + 3 * operands[:1] + [0, 0, 0])[:3]])
+            table.append([operation, to, *(operands + 4 * operands[:1] + 5 * [0])[:5]])
         once = sum(step[0] == steps.CONSTANT for step in numbered)
         if used > MOST_REGISTERS:
             return None

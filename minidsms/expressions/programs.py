@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 BLOCK = 512
 """Rows computed at a time: 4 KB a register."""
 
+LINE = 8
+"""Words of a line of the cache."""
+
 CALL_ROWS = 16
 """Rows that take numpy as long as what each of its calls takes beside."""
 
@@ -167,13 +170,13 @@ class Programmed:
         arrays: tuple[Any, ...] = ()
         for column in map(frame.reader(), program.columns):
             arrays += (column.values, column.values if column.valid is None else column.valid)
-        shape = 2 * program.registers + 1, min(out.shape[1], BLOCK)
+        height, width = 2 * program.registers + 1, min(out.shape[1], BLOCK)
         try:
             words, floats = self._rooms.pop()
         except IndexError:  # the first time, or another thread is at work
             words = floats = _NO_STATES
-        if words.shape != shape:
-            words = np.empty(shape, np.int64)
+        if len(words) != height or words.shape[1] < width:
+            words = _room(height, min(BLOCK, 1 << (width - 1).bit_length()))
             floats = words.view(np.float64)
         rows = _NO_ROWS if rows is None else rows
         found = run(program.steps, program.once, id(arrays), frame.n, rows, words, floats, out, states)
@@ -215,6 +218,13 @@ class Programmed:
         self._types = tuple(self._exprs[place].type for place in self._places)
         if self._program is None:
             self._is_impossible, self._run = True, None
+
+
+def _room(height: int, width: int) -> Int64Array:
+    """A table that begins with a line of the cache: vectors of a line's length are read and written in one."""
+    room = np.empty(height * width + LINE, np.int64)
+    start = -(room.ctypes.data // room.itemsize) % LINE
+    return room[start : start + height * width].reshape(height, width)
 
 
 def _typed(words: Int64Array, type_: Type) -> Any:

@@ -34,13 +34,14 @@ from minidsms.machine_code import (
     helper,
     int32,
     int64,
+    multiply_add,
     uint64,
     word_at,
 )
 from minidsms.machine_code.environment import DATA, DIMENSIONS, DTYPE, DTYPE_SIZE, FLAGS, TUPLE_ITEMS
 from minidsms.machine_code.templates import template
 
-OPERATION, TO, LEFT, RIGHT, THIRD = range(5)
+OPERATION, TO, LEFT, RIGHT, THIRD, FOURTH, FIFTH = range(7)
 FINE, NULL, FAILED = range(3)
 (
     CONSTANT, COLUMN, TRUTHS, NOTHING,
@@ -55,8 +56,8 @@ own. CHOOSE takes RIGHT where LEFT is TRUE, else THIRD; FIRST_KNOWN RIGHT where 
 
 NEAR takes an integer of 32 bits to a float, WHOLE a near one back. What lies between computes with floats that are
 whole and at most 2**50, so exact, in vectors that processors have no such integers for: FLOAT_ADD and its like;
-NEAR_LINEAR, LEFT times RIGHT plus THIRD; NEAR_DIVIDE and NEAR_REMAINDER by RIGHT, above 0, with its inverse in THIRD.
-RIGHT and THIRD are constants there. None of these gives -0.0, whose bits are not those of 0.
+NEAR_LINEAR, LEFT times RIGHT plus THIRD; NEAR_DIVIDE and NEAR_REMAINDER, this by FOURTH, above 0, with its inverse in
+FIFTH. All but LEFT are constants there. None of these gives -0.0, whose bits are not those of 0.
 """
 
 REFUSED = -(1 << 62)
@@ -70,6 +71,8 @@ SPAN = 1 << 31
 """NEAR takes integers from -SPAN up to SPAN."""
 _TURNS, _TURNED = float(3 << 51), 0x4338000000000000
 """Added to a near float64, the first leaves the number in the bits behind the second."""
+_BELOW_0 = 1 << 62
+"""A bit of what `_compute` gives."""
 _WORD = 64
 
 
@@ -129,7 +132,7 @@ class _Block(NamedTuple):
 
 
 class _Operands(NamedTuple):
-    """Registers that a step reads, and the rows with their states."""
+    """Registers that a step reads, and the rows with their states; of those behind the third there are no states."""
 
     a: int
     b: int
@@ -137,12 +140,14 @@ class _Operands(NamedTuple):
     of_a: int
     of_b: int
     of_c: int
+    d: int
+    e: int
 
 
 @helper
 def _judge(words: Int64Table, floats: Float64Table, operation: int, to: int, read: Any, n: int, is_odd: bool) -> None:
     """The states of a step's results, and 0 for those that are not FINE.  is_odd: `_compute` gave less than 0."""
-    a, b, _, left, right, third = read
+    a, b, _, left, right, third, _, _ = read
     its = (len(words) >> 1) + to
     if operation < AND:
         for i in range(n):
@@ -310,37 +315,55 @@ def _of_floats(words: Int64Table, floats: Float64Table, operation: int, to: int,
 
 
 @helper
-def _of_near(words: Int64Table, floats: Float64Table, operation: int, to: int, a: int, b: int, c: int, n: int) -> Any:
-    """See `_compute`."""
-    odd = int64(0)
+def _of_near(
+    words: Int64Table, floats: Float64Table, operation: int, to: int, read: Any, n: int, is_natural: bool
+) -> Any:
+    """See `_compute`.  is_natural: LEFT is nowhere below 0."""
+    a, b, c, _, _, _, d, e = read
+    odd = below = int64(0)
     if operation == NEAR:
         for i in range(n):
             x = words[a, i]
             floats[to, i] = float64(int32(x))
             odd |= (x + SPAN) | (SPAN - 1 - x)
+            below |= x
+        if below < 0:
+            odd |= _BELOW_0
     elif operation == WHOLE:
         for i in range(n):
             floats[to, i] = floats[a, i] + _TURNS
         for i in range(n):
             words[to, i] = words[to, i] - _TURNED
-    elif operation == NEAR_LINEAR:
-        scale, shift = floats[b, 0], floats[c, 0]
-        for i in range(n):
-            floats[to, i] = floats[a, i] * scale + shift
     else:
-        divisor, inverse = floats[b, 0], floats[c, 0]
-        for i in range(n):
-            x = floats[a, i]
-            # The nearest quotient: what it leaves has the wrong sign where it is one further from 0 than x / divisor.
-            quotient = (x * inverse + _TURNS) - _TURNS
-            rest = x - quotient * divisor
-            is_over = rest * x < 0.0
-            if operation == NEAR_REMAINDER:
-                step = divisor if x >= 0.0 else -divisor
-                floats[to, i] = rest + step if is_over else rest
-            else:
-                step = -1.0 if x >= 0.0 else 1.0
-                floats[to, i] = quotient + step if is_over else quotient
+        scale, shift = floats[b, 0], floats[c, 0]
+        divisor, inverse = floats[d, 0], floats[e, 0]
+        if not is_natural or scale < 0.0 or shift < 0.0:
+            odd = _BELOW_0
+        if operation == NEAR_LINEAR:
+            for i in range(n):
+                floats[to, i] = multiply_add(floats[a, i], scale, shift)
+        elif odd == 0:
+            for i in range(n):
+                x = multiply_add(floats[a, i], scale, shift)
+                # The nearest quotient leaves less than 0 where it is one too far from 0.
+                quotient = multiply_add(x, inverse, _TURNS) - _TURNS
+                rest = multiply_add(-quotient, divisor, x)
+                if operation == NEAR_REMAINDER:
+                    floats[to, i] = rest + divisor if rest < 0.0 else rest
+                else:
+                    floats[to, i] = quotient - 1.0 if rest < 0.0 else quotient
+        else:
+            for i in range(n):
+                x = multiply_add(floats[a, i], scale, shift)
+                quotient = multiply_add(x, inverse, _TURNS) - _TURNS
+                rest = multiply_add(-quotient, divisor, x)
+                is_over = rest * x < 0.0
+                if operation == NEAR_REMAINDER:
+                    step = divisor if x >= 0.0 else -divisor
+                    floats[to, i] = rest + step if is_over else rest
+                else:
+                    step = -1.0 if x >= 0.0 else 1.0
+                    floats[to, i] = quotient + step if is_over else quotient
     return odd
 
 
@@ -372,8 +395,12 @@ def _of_any(words: Int64Table, operation: int, to: int, a: int, b: int, c: int, 
 
 
 @helper
-def _compute(words: Int64Table, floats: Float64Table, operation: int, to: int, read: Any, n: int) -> Any:
-    """A step's results as if all operands were FINE; negative where one is not what it should be, or may not be."""
+def _compute(
+    words: Int64Table, floats: Float64Table, operation: int, to: int, read: Any, n: int, is_natural: bool
+) -> Any:
+    """A step's results as if all operands were FINE; negative where one is not what it should be, or may not be; with
+    the bit _BELOW_0 from NEAR to NEAR_REMAINDER where one may be that.
+    """
     a, b, c = read[:3]
     odd = int64(0)
     if operation < FLOAT_ADD:
@@ -381,7 +408,7 @@ def _compute(words: Int64Table, floats: Float64Table, operation: int, to: int, r
     elif operation < NEAR:
         odd = _of_floats(words, floats, operation, to, a, b, n)
     elif operation < NOT:
-        odd = _of_near(words, floats, operation, to, a, b, c, n)
+        odd = _of_near(words, floats, operation, to, read, n, is_natural)
     else:
         _of_any(words, operation, to, a, b, c, n)
     return odd
@@ -475,8 +502,9 @@ def run_program(
     while first < total:
         base, n, count = _block(rows, first, words.shape[1], height)
         block = _Block(rows, first, base, n, count)
-        stated = int64(0)
+        stated = natural = int64(0)
         for s in range(0 if first == 0 else once, len(steps)):
+            is_natural = False
             operation, to, a, b, c = steps[s, OPERATION], steps[s, TO], steps[s, LEFT], steps[s, RIGHT], steps[s, THIRD]
             if operation <= NOTHING:
                 values = valid = int64(0)
@@ -505,13 +533,15 @@ def run_program(
                         for i in range(n):
                             states[to, first + i] = words[of_a, i]
                     continue
-                read = _Operands(a, b, c, of_a, of_b, of_c)
-                odd = _compute(words, floats, operation, to, read, n)
+                read = _Operands(a, b, c, of_a, of_b, of_c, steps[s, FOURTH], steps[s, FIFTH])
+                odd = _compute(words, floats, operation, to, read, n, (natural >> a & 1) != 0)
+                is_natural = operation >= NEAR and operation <= NEAR_REMAINDER and odd & _BELOW_0 == 0
                 if operation == NEAR and odd < 0:
                     return FAR
                 is_stated = odd < 0 or min(of_a, of_b, of_c) < fine
                 if is_stated:
                     _judge(words, floats, operation, to, read, n, odd < 0)
             stated = stated & ~(1 << to) | int64(is_stated) << to
+            natural = natural & ~(1 << to) | int64(is_natural) << to
         first += count
     return -1 - k if has_failed else k + int64(has_states)

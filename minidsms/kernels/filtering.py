@@ -60,11 +60,11 @@ def write_rows(word: Any, rows: Int64s, layout: int, first: int, out: Int64s, k:
     """Of a word of 64 rows from `first` on the positions whose bits are set, behind k others; how many there are."""
     if word == 0:
         return k
+    at = uint64(k)
     if layout == DENSE and word == _ALL:
         for j in range(_WORD):
-            out[k + j] = first + j
+            out[at + uint64(j)] = first + j
         return k + _WORD
-    at = uint64(k)
     for start in range(0, _WORD, 8):
         byte = word >> uint64(start) & uint64(255)
         if byte:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from minidsms.machine_code.definition import helper, kernel
-from minidsms.machine_code.intrinsics import byte_at, word_at
+from minidsms.machine_code.intrinsics import byte_at, multiply_add, word_at
 from minidsms.machine_code.records import (
     Bools,
     BoolTable,
@@ -72,6 +72,7 @@ __all__ = [
     "int32",
     "int64",
     "kernel",
+    "multiply_add",
     "record_in",
     "rows_from",
     "rows_of",

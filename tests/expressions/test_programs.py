@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -212,9 +213,9 @@ def test_remainders_and_quotients_of_lines_are_exact_beside_every_multiple(divis
     for scale in (1, -1, 3, -(2**18) + 1, 2**19 - 1):
         multiples = (random.randint(-(2**50) // divisor, 2**50 // divisor) * divisor for _ in range(200))
         beside = (m + d for m in multiples for d in (-1, 0, 1, divisor // 2, -(divisor // 2) - 1))
-        values = [0, *(v for v in (m // scale for m in beside) if -(2**31) <= v < 2**31)]
+        drawn = [0, *(v for v in (m // scale for m in beside) if -(2**31) <= v < 2**31)]
         most = 2**50 - 2**31 * abs(scale)
-        for shift in (0, 1, most, -most):
+        for shift, values in product((0, 1, most, -most), (drawn, [abs(v) for v in drawn if v > -(2**31)])):
             line = call(INTEGER, "+", call(INTEGER, "*", literal(scale), column("i")), literal(shift))
             exprs = [line, *(call(INTEGER, name, line, literal(divisor)) for name in ("/", "%", "mod"))]
             program, _ = written(exprs, False, TextDictionary(), is_near=True)
