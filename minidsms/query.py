@@ -16,6 +16,7 @@ from minidsms.answers.frames import AsFrames, Snapshot
 from minidsms.answers.in_hand import Loop
 from minidsms.answers.newest import Newest
 from minidsms.answers.rows import Row
+from minidsms.answers.shown_order import sorted_places
 from minidsms.answers.waiting import parts_of
 from minidsms.cql.errors import ClosedError, Error, QueryError
 from minidsms.elements import Batch
@@ -179,7 +180,8 @@ class Query(RunningQuery, AsFrames):
                 raise Error(f"query {self.name}: ack {ack} stands within the instant {instants[ack - first]}")
 
     def snapshot(self) -> Snapshot:
-        """The relation at the last closed instant, equal rows repeated, in no particular order. Not for streams.
+        """The relation at the last closed instant, equal rows repeated, in the order of ORDER BY .. LIMIT if the query
+        ends with one whose keys it shows, otherwise in no particular order. Not for streams.
 
         A list of rows, which is a table, too: `arrow()`, `df()`, `pl()`.
 
@@ -199,7 +201,10 @@ class Query(RunningQuery, AsFrames):
         self._raise_failure()
         self._collect()
         contents = self._contents
-        return self._present.rows() if contents is None else contents()
+        present = self._present.rows() if contents is None else contents()
+        if not self.order:
+            return present
+        return present.take(np.array(sorted_places(self.codec.rows(present), self.order), np.int64))
 
     def arrow(self) -> pa.Table:
         """The answer as a table: of a relation the present rows, of a stream `_ts` and the columns of what `fetch`

@@ -20,7 +20,9 @@ from minidsms.answers.newest import Newest
 from minidsms.answers.present_rows import PresentRows
 from minidsms.answers.results import ResultCodec
 from minidsms.answers.rows import Change as Change
+from minidsms.answers.shown_order import Order
 from minidsms.answers.waiting import WaitingBatches, after
+from minidsms.cql.errors import Error
 from minidsms.elements import MIN_INSTANT, Batch, Schema
 from minidsms.limits.allowance import OwnAllowance
 from minidsms.process.collecting import Uncollected
@@ -68,6 +70,8 @@ class RunningQuery:
         self._row_nbytes = 8 + 8 * len(schema) + 1  # of an answer, at most (`Batch.row_nbytes`)
         self._pending = WaitingBatches()
         self._present = PresentRows(schema, connection.background)
+        self.order: Order = ()
+        """How its present rows are sorted."""
         self._callbacks: list[Callable[[Change], Any]] = []
         self.untold: deque[Change] = deque()
         self._hand: InHand | None = None
@@ -291,7 +295,9 @@ class RunningQuery:
                 for batch in pending:
                     if self._sink is sink:  # a function may have closed the query
                         sink.write(batch)
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, Error) and hasattr(sink, "notes"):
+                sink.notes.append(str(error))
             self.discard_sink()
             raise
 

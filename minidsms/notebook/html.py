@@ -51,7 +51,7 @@ def query_html(query: Query, rows: int = ROWS) -> str:
         names = query.schema.names
         if query.kind == "relation" and query.failure is None:
             # As they come out, but numbers and texts in their order, so that a view does not jump.
-            present = sorted(query.snapshot(), key=in_order)
+            present = query.snapshot() if query.order else sorted(query.snapshot(), key=in_order)
             parts.append(table_html(names, present[:rows]))
             parts.append(_rest(len(present) - rows))
         else:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from os.path import realpath
 from typing import TYPE_CHECKING, Any
 
+from minidsms.answers.shown_order import order_of
 from minidsms.answers.table import Table
 from minidsms.archive.connected import is_archived_in
 from minidsms.counted import counted
@@ -36,7 +37,7 @@ from minidsms.statements.connectors import open_declared, open_into, placed_at
 from minidsms.statements.constant_rows import constant_rows, insert, is_constant
 from minidsms.statements.history import HistoryGate
 from minidsms.statements.registering import family_of, planner_of, stored, tail_of
-from minidsms.statements.show import show
+from minidsms.statements.show import schema_of_view, show
 from minidsms.streamon.loop import name_places
 
 if TYPE_CHECKING:
@@ -399,7 +400,9 @@ def _query(db: Connection, bound: Bound, name: str | None, text: str) -> Query:
     schema = bound.node.schema
     expanded = print_query(bound.expanded)
     codec = db.codec(schema, bound.streams)
-    return Query(db, name or db.next_name(), text, bound.node.kind, schema, expanded, codec)
+    query = Query(db, name or db.next_name(), text, bound.node.kind, schema, expanded, codec)
+    query.order = order_of(bound.node)
+    return query
 
 
 def _backfill(db: Connection, folder: str, bound: Bound) -> Backfill:
@@ -450,9 +453,7 @@ def _describe(db: Connection, statement: syntax.Describe, text: str) -> Table:
         table = db.catalog.streams if kind == "stream" else db.catalog.relations
         schema = table[key].schema
     elif kind == "view":
-        view = db.catalog.views[key]
-        reference = parse_query(f"SELECT * FROM `{view.name.replace('`', '``')}`")
-        schema = bind(reference, db.catalog, "").node.schema
+        schema = schema_of_view(db, db.catalog.views[key])
     elif key in db.queries:
         schema = db.queries[key].schema
     else:

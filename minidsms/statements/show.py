@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from minidsms.aggregates import AGGREGATES
 from minidsms.answers.table import Table
-from minidsms.cql.catalog import Catalog
+from minidsms.cql.binder import bind
+from minidsms.cql.catalog import Catalog, ViewDef
 from minidsms.cql.functions import CALLED
-from minidsms.elements import Type
+from minidsms.cql.parser import parse_query
+from minidsms.elements import Schema, Type
 from minidsms.operators.screen import SCREEN_COLUMNS
 from minidsms.settings import SETTINGS
 from minidsms.statements.connectors import show_sinks, show_sources
@@ -23,12 +25,26 @@ def show(db: Connection, what: str) -> Table:
     return _TABLES[what](db)
 
 
+def schema_of_view(db: Connection, view: ViewDef) -> Schema:
+    """The columns of the query that the view stands for, as it is bound now."""
+    reference = parse_query(f"SELECT * FROM `{view.name.replace('`', '``')}`")
+    return bind(reference, db.catalog, "").node.schema
+
+
 def _streams(db: Connection) -> Table:
     rows = []
     for s in (s for s in db.catalog.streams.values() if not s.is_system):
         counters = db.stream_input(s.name).counters
         rows.append((s.name, str(s.schema), *vars(counters).values()))
     return Table(("stream", "columns", "accepted", "late dropped", "rejected", "shed"), tuple(rows))
+
+
+def _tables(db: Connection) -> Table:
+    catalog = db.catalog
+    rows = [(s.name, "stream", str(s.schema)) for s in catalog.streams.values() if not s.is_system]
+    rows += [(r.name, "relation", str(r.schema)) for r in catalog.relations.values()]
+    rows += [(v.name, "view", str(schema_of_view(db, v))) for v in catalog.views.values()]
+    return Table(("table", "kind", "columns"), tuple(rows))
 
 
 def _relations(db: Connection) -> Table:
@@ -93,6 +109,7 @@ def _signatures(catalog: Catalog) -> Iterator[tuple[str, str, str, str]]:
 
 _TABLES: dict[str, Callable[[Connection], Table]] = {
     "streams": _streams,
+    "tables": _tables,
     "relations": _relations,
     "views": _views,
     "queries": _queries,

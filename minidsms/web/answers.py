@@ -94,6 +94,7 @@ class Answers:
         with self._db.lock:
             changes = query.look_on(n)
             total, present = query.present(n) if query.kind == "relation" and query.failure is None else (0, [])
+        present = present if query.order else sorted(present, key=in_order)
         types = query.schema.types
         times = instants.show_all([change.ts for change in changes])
         failure = query.failure
@@ -104,7 +105,7 @@ class Answers:
             "failure": None if failure is None else f"at {instants.show(failure[0])}: {failure[1]}",
             "columns": [{"name": f.name, "type": str(f.type), "is_number": is_number(f.type)} for f in query.schema],
             "total": total,
-            "present": [_cells(row, types, instants) for row in sorted(present, key=in_order)],
+            "present": [_cells(row, types, instants) for row in present],
             "changes": [[at, c.ts, c.sign, _cells(c.row, types, instants)] for at, c in zip(times, changes)],
             "is_calendar": instants.are_calendar,
             "tick_ns": self._db.tick_ns,

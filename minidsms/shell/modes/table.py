@@ -63,7 +63,7 @@ class TableMode:
         return self._relation(query, most) if self._is_relation else self._stream(query, most)
 
     def _relation(self, query: Query, most: int) -> list[str]:
-        rows = sorted(query.snapshot(), key=sort_key)
+        rows = query.snapshot() if query.order else sorted(query.snapshot(), key=sort_key)
         shown, left_out = cut(rows, most)
         title = f"{query.name} at {self._look.instants.show(query.closed_until)} ({counted(len(rows), 'row')})"
         return table_lines(title, shown, query.schema, self._look.instants, left_out)
