@@ -1,6 +1,7 @@
 """Which households use twice their usual power, if the readings are in a data frame?
 
-A polars or pandas frame goes in, a continuous query runs over it in the order of time, a frame comes out.
+A polars or pandas frame goes in, a continuous query runs over it in the order of time, a frame comes out. Both are
+needed: pip install polars pandas
 
     python examples/frames.py [HOURS]
 """

@@ -251,6 +251,7 @@ def test_nan_is_null_and_negative_zero_is_zero_in_every_container() -> None:
         (Car, r"help: give a tuple, a list"),
         ('{"car": 1}', r"help: .*json\.loads\(text\)"),
         ("abc", "cannot read rows"),
+        (np.arange(3), "name its column"),
         (pa.array([1, 2]), "cannot be read as an Arrow table"),
         ({"car": np.zeros((2, 2)), "speed": [1.0], "road": ["A"]}, "2 dimensions"),
         (pa.table({"car": [1.5], "speed": [1.0], "road": ["A"]}), "double cannot be read as INTEGER"),

@@ -332,7 +332,10 @@ def _unreadable(text: str, start: int, stop: int) -> CqlError:
     span = (start, start + 1)
     if character in "'\"`":
         what = "a text" if character == "'" else "a name in quotes"
-        return CqlError(f"{what} is not closed", text, span, hint=f"it ends with {character}; inside it is doubled")
+        hint = f"it ends with {character}; inside it is doubled"
+        if character == "'":
+            hint += "; a value of a program is a parameter: db.query(cql, params=[..])"
+        return CqlError(f"{what} is not closed", text, span, hint=hint)
     hints = {
         "?": "give the values of parameters: db.query(cql, params=[..])",
         "#": "write j ->> '$.user.tags[0]'",

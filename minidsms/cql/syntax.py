@@ -670,8 +670,9 @@ class Checkpoint(Syntax):
 
 @dataclass(frozen=True)
 class Show(Syntax):
-    """SHOW what. what: 'streams', 'relations', 'queries', 'views', 'settings', 'functions', 'sources', 'sinks',
-    'checkpoints', 'constraints', 'screens' or 'system'."""
+    """SHOW what. what: 'tables', 'streams', 'relations', 'queries', 'views', 'settings', 'functions', 'sources',
+    'sinks', 'checkpoints', 'constraints', 'screens' or 'system'.
+    """
 
     what: str
 

@@ -67,6 +67,7 @@ _OF_TIME = frozenset({"TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMP_LTZ", "DATETIME", "
 _SIZED_TYPES = _OF_TIME | {"VARCHAR", "CHAR", "CHARACTER", "TEXT", "STRING", "BYTE"}
 """Names of types behind which a number may stand; it changes nothing."""
 SHOWN = (
+    "tables",
     "streams",
     "relations",
     "queries",
@@ -781,8 +782,7 @@ class TreeBuilder(ExpressionBuilder):
         what = parts[1].lower()
         if what not in SHOWN:
             names = ", ".join(SHOWN).upper()
-            hint = "tables are streams and relations" if what == "tables" else self.near(what, SHOWN)
-            raise self.fail(f'there is no SHOW "{parts[1]}"', parts[1], f"SHOW knows {names}", hint)
+            raise self.fail(f'there is no SHOW "{parts[1]}"', parts[1], f"SHOW knows {names}", self.near(what, SHOWN))
         return syntax.Show(what, span=span_of(parts))
 
     def describe(self, parts: list[Part]) -> syntax.Describe:

@@ -428,6 +428,8 @@ def _in_calls(place: Place) -> str:
     if {last, starred} & {"ISTREAM", "DSTREAM", "RSTREAM"} or kind == "STREAM_OPERATOR":
         operator = word if kind == "STREAM_OPERATOR" else starred or last
         return f"{operator} takes a select list or a query: SELECT {operator}(a, b) FROM .., or {operator} (SELECT ..)"
+    if word == "AS" and "FROM" in place.expected and place.is_behind("STREAM_OPERATOR") and not place.is_behind("FROM"):
+        return "names stand inside the parentheses: SELECT ISTREAM(a AS b) FROM .."
     if (word == "DISTINCT" and last_kind == "IDENT") or (kind == "STAR" and last == "DISTINCT"):
         return "DISTINCT stands inside the parentheses and before an expression: COUNT(DISTINCT x)"
     return ""

@@ -372,4 +372,6 @@ def _as_rows(data: Any) -> str:
         return "give a row as a dict: push(name, row.to_dict()), or the whole table at once"
     if isinstance(data, str | bytes) and data[:1] in ("{", "[", b"{", b"["):
         return "read it first: push(name, json.loads(text))"
+    if getattr(data, "ndim", 0) == 1 and data.dtype != object:
+        return "name its column: push(name, {'v': values})"
     return "give a tuple, a list of tuples, a dict of columns, or an Arrow, polars or pandas table"

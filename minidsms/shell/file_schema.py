@@ -217,7 +217,7 @@ def _read(path: str, kind: str) -> tuple[Any, str]:
     if len(start) == _BYTES:
         start = start[: start.rfind(b"\n") + 1]
     if kind in _JSON:
-        return _read_json(start), ""
+        return _read_json(start, path), ""
     from pyarrow import csv
 
     delimiter = delimiter_of(start.split(b"\n", 1)[0].decode("utf-8", "replace"))
@@ -226,7 +226,7 @@ def _read(path: str, kind: str) -> tuple[Any, str]:
     return csv.read_csv(pa.BufferReader(start), parse_options=form, convert_options=options), delimiter
 
 
-def _read_json(lines: bytes) -> Any:
+def _read_json(lines: bytes, path: str) -> Any:
     """A table, in which what is nested may be a text: where members inside have several types, Arrow reads no lines."""
     from pyarrow import json as arrow_json
 

@@ -212,6 +212,8 @@ class InteractiveShell:
 
         watched, feeds = self._unasked()
         parts = with_work(self.worker, bool(watched), bool(feeds))
+        if self._prompt.default_buffer.document.line_count > 1:
+            parts = [("hint", "; ends the statement, Ctrl-C drops it"), *(part for part in parts if part[0] != "hint")]
         shown: StyleAndTextTuples = []
         for kind, text in fitted(parts, self._prompt.app.output.get_size().columns):
             shown += [("", " \u2502 " if shown else " "), (f"class:toolbar.{kind}", text)]

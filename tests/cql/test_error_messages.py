@@ -478,7 +478,13 @@ MISTAKES = [
         "ISTREAM takes a select list or a query: SELECT ISTREAM(a, b) FROM .., or ISTREAM (SELECT ..)",
     ),
     ("DROP TABLE S", 6, 'unexpected "TABLE" after "DROP"', "write DROP STREAM S, or DROP RELATION S"),
-    ("SHOW TABLES", 6, 'there is no SHOW "TABLES"', "tables are streams and relations"),
+    ("SHOW TABELS", 6, 'there is no SHOW "TABELS"', 'did you mean "tables"?'),
+    (
+        "SELECT ISTREAM(car) AS c FROM Pos",
+        21,
+        'unexpected "AS" after ")"',
+        "names stand inside the parentheses: SELECT ISTREAM(a AS b) FROM ..",
+    ),
     ("DESC S", 6, 'unexpected "S" after "DESC"', "write DESCRIBE name"),
     ("SELECT k FROM S WHERE k = ANY('{1,2}')", 31, "ALL and ANY take a list or a query, not TEXT", ""),
     (

@@ -296,6 +296,13 @@ _LONG = (
 )
 
 
+def test_a_statement_that_goes_on_is_told_how_it_ends(terminal: Terminal) -> None:
+    terminal.line("SELECT 1 + 2 AS three")
+    terminal.wait("; ends the statement, Ctrl-C drops it")
+    terminal.line(";")
+    terminal.wait(lambda: terminal.text.count("three") > 1 and "ends the statement" not in terminal.text)
+
+
 def test_a_step_that_takes_long_is_told_and_ctrl_c_ends_its_query(declared: Terminal) -> None:
     declared.line(_LONG)
     declared.wait("instant, sign")

@@ -252,7 +252,12 @@ def test_schema_of_a_file_is_a_declaration_that_reads_it(folder: Path) -> None:
     session.run_text(".schema roads.csv")
     assert screen.take("result").startswith("CREATE RELATION roads (road TEXT, speed_limit INTEGER)")
     (folder / "nothing.csv").write_text("")
-    for path, told in (("nothing.csv", "cannot read"), ("missing.csv", "no file 'missing.csv'")):
+    (folder / "array.json").write_text('[\n  {"a": 1},\n  {"a": 2}\n]\n')
+    for path, told in (
+        ("array.json", "jq -c"),
+        ("nothing.csv", "cannot read"),
+        ("missing.csv", "no file 'missing.csv'"),
+    ):
         with pytest.raises(Error, match=told):
             session.run_text(f".schema '{path}'")
 
