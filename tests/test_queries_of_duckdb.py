@@ -69,6 +69,7 @@ COLUMN_NAMES = [
     "SELECT a.x, b.x, COUNT(*) FROM S AS a (y, x) JOIN S b (y, x) USING (y) GROUP BY ALL",
     "SELECT k, v FROM S AS a (v, k) ORDER BY f LIMIT 4",
     "SELECT * RENAME (k AS key, V AS n) FROM S WHERE v > 3",
+    "SELECT * EXCLUDE t RENAME k AS key FROM S",
     "SELECT * EXCLUDE (t) REPLACE (v + 1 AS v) RENAME (k AS key) FROM S ORDER BY key, f LIMIT 5",
     "SELECT v, k FROM S UNION ALL BY NAME SELECT k AS K, f FROM S WHERE v > 3",
     "SELECT v % 3 AS a, k FROM S UNION BY NAME SELECT k, v % 2 AS b FROM S UNION ALL BY NAME SELECT v AS b FROM S",

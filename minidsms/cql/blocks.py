@@ -140,7 +140,7 @@ class BlockBinder:
         if limited.limit is None:
             first, last = limited.order[0].span, limited.order[-1].span
             by = cut(self.session.text[first[0] : last[1]])
-            hint = f"ORDER BY {by} LIMIT n keeps its first n rows; sort what fetch() returns"
+            hint = f"ORDER BY {by} LIMIT n keeps its first n rows, and snapshot() gives them in this order"
             raise self.session.error("a relation has no order", (first[0], last[1]), "", hint)
         return limited.limit
 

@@ -289,7 +289,8 @@ class TreeBuilder(ExpressionBuilder):
     def replacement(self, parts: list[Part]) -> syntax.SelectItem:
         return syntax.SelectItem(parts[0], str(parts[2]), span=span_of(parts))
 
-    renamed = replaced
+    def renamed(self, parts: list[Part]) -> list[syntax.SelectItem]:
+        return parts[2::2] or parts[1:]
 
     def renaming(self, parts: list[Part]) -> syntax.SelectItem:
         name = syntax.Name(str(parts[0]), span=part_span(parts[0]))

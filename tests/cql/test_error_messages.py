@@ -75,7 +75,7 @@ MISTAKES = [
         "SELECT car FROM Pos [ROWS 5] ORDER BY car",
         39,
         "a relation has no order",
-        "ORDER BY car LIMIT n keeps its first n rows; sort what fetch() returns",
+        "ORDER BY car LIMIT n keeps its first n rows, and snapshot() gives them in this order",
     ),
     ("SELECT owner FROM Cars [ROWS 5]", 24, "a window needs a stream", "leave the window out"),
     ("SELECT medain(speed) FROM Pos [ROWS 5]", 8, 'unknown function "medain"', 'did you mean "median"?'),
