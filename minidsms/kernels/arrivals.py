@@ -10,7 +10,7 @@ from typing import Any
 from minidsms.elements import MAX_INSTANT
 from minidsms.kernels.join_layout import NO_RANGE, JoinInput
 from minidsms.kernels.links import Arrivals, came_at, set_upper_half
-from minidsms.kernels.window_index import KeysOfInput, Stored, words_taken
+from minidsms.kernels.window_index import KeysOfInput, Stored, are_words, take_run, words_taken
 from minidsms.machine_code import Int64s, Rows, helper, int64, kernel, uint64
 
 _BLOCK = 256
@@ -47,13 +47,17 @@ def take_arrivals(seq: Int64s, ts: Int64s, first: int, stop: int, store: Stored,
     rows, mask, length, hi = figures.nodes, figures.mask, figures.length, figures.hi
     arrivals = Arrivals(rows, mask, figures.instants, figures.store_mask)
     is_of_all = len(seq) == len(ts)
+    is_run = not is_of_all and are_words(store, of)
     lo, most, at = figures.lo, int64(1), first
     while at < stop:
         end = min(at + _BLOCK, stop)
-        for i in range(at, end):
-            set_upper_half(nodes, rows + 2 * ((hi + i) & mask), seq[uint64(i)] if is_of_all else seq[0] + i)
-        if words_taken(store, of, hi + at, hi + end):
-            figures.has_nulls = 1
+        if is_run:
+            take_run(store, of, hi + at, seq[0] + at, end - at)
+        else:
+            for i in range(at, end):
+                set_upper_half(nodes, rows + 2 * ((hi + i) & mask), seq[uint64(i)] if is_of_all else seq[0] + i)
+            if words_taken(store, of, hi + at, hi + end):
+                figures.has_nulls = 1
         if end - at == _BLOCK:  # of fewer it is quicker to go through what leaves
             lo = _first_held(ts, nodes, arrivals, length, lo, hi, at)
         if hi + end - lo > most + (most >> 6):

@@ -101,6 +101,35 @@ def words_taken(store: Stored, of: KeysOfInput, lo: int, hi: int) -> Any:
     return some_null
 
 
+@helper
+def are_words(store: Stored, of: KeysOfInput) -> Any:
+    """The keys are words without NULLs, the first key of the input among them, so that `take_run` takes them."""
+    columns, places = of.columns, store.places
+    are = len(columns) > 0 and columns[0, 0] == of.figures.key
+    for p in range(len(columns)):
+        are &= places[columns[p, 1], VALID] == 0 and places[columns[p, 1], WIDTH] == 8
+    return are
+
+
+@helper
+def take_run(store: Stored, of: KeysOfInput, slot: int, number: int, count: int) -> None:
+    """Write so many rows with consecutive numbers into the slots from one on: numbers, and words of keys, which
+    `are_words`. Stretches in which no ring begins anew are written by vectors, for nothing is read there again.
+    """
+    places, store_mask = store
+    columns, figures, nodes, keys = of
+    while count > 0:
+        first, at = slot & figures.mask, number & store_mask
+        n = min(count, figures.mask + 1 - first, store_mask + 1 - at)
+        for p in range(len(columns)):
+            k, values = uint64(keys[columns[p, 0]].nodes + 2 * first), places[columns[p, 1], VALUES]
+            for i in range(uint64(n)):
+                nodes[k + uint64(2) * i] = word_at(values, at + int64(i))
+                # Of the first key alone the upper half is read.
+                nodes[k + uint64(2) * i + uint64(1)] = ((number + int64(i)) << 32) | WAITING
+        slot, number, count = slot + n, number + n, count - n
+
+
 @kernel
 def take_words(store: Stored, of: KeysOfInput, lo: int, hi: int) -> bool:
     """Copy the words of the slots [lo, hi) into the nodes of keys; returns whether one is NULL."""

@@ -387,9 +387,7 @@ class WindowIndex:
                 self._buckets[i] = max(_LEAST_CAPACITY, 1 << (2 * wanted // 3).bit_length())  # 2/3 to 4/3 of it
                 has_changed = True
         if has_changed:
-            self._place_buckets()
-            for j in range(len(self.windows)):
-                self.relink(j)
+            self._relink_all()
 
     def link_patterns(self, patterns: Sequence[Sequence[Key] | Bits]) -> None:
         """Index these patterns of each input beside its keys, or its bits instead, and no others, from now on; () for
@@ -490,6 +488,7 @@ class WindowIndex:
         """Room for so many slots of a bag, and buckets for as many rows."""
         self._buckets[i] = slots
         self._resize({i: slots})
+        self._relink_all()
 
     def link_bag(self, i: int, slots: Int64Array) -> None:
         """Put slots of a bag, whose keys are written, into its buckets."""
@@ -515,6 +514,10 @@ class WindowIndex:
 
     def _place(self, keeps_rows: bool = False) -> None:
         """Lay out empty arrays for the capacities and the buckets. keeps_rows: marks stay."""
+        self._place_nodes(keeps_rows)
+        self._place_buckets()
+
+    def _place_nodes(self, keeps_rows: bool = False) -> None:
         nodes = marks = 0
         for i, capacity in enumerate(self._capacities):
             self.records[i].mask = capacity - 1
@@ -526,7 +529,6 @@ class WindowIndex:
         self.nodes: Int64Array = np.zeros(nodes, np.int64)
         if not keeps_rows:
             self.marks: Int16Array = np.zeros(marks, np.int16)
-        self._place_buckets()
 
     def _place_buckets(self) -> None:
         heads = 0
@@ -552,12 +554,13 @@ class WindowIndex:
         self._bundle()
 
     def _resize(self, capacities: Mapping[int, int]) -> None:
-        """Give these inputs' slots other capacities; each keeps its number."""
+        """Give these inputs' slots other capacities; each keeps its number, so heads and links stay as they are."""
         old_inputs, old_keys, nodes = self.inputs.copy(), self.keys.copy(), self.nodes
         marks = self.marks
         for i, capacity in capacities.items():
             self._capacities[i] = capacity
-        self._place()
+        self._place_nodes()
+        self._bundle()
         for j, window in enumerate(self.windows):
             # What other inputs have written for the slots to come moves too.
             mask, new_mask = int(old_inputs["mask"][j]), self.records[j].mask
@@ -572,7 +575,6 @@ class WindowIndex:
             for x in range(self.records[j].key, self.records[j].keys_end):
                 pairs = [(2 * old, 2 * new, 2 * n) for old, new, n in pieces]
                 _move(self.nodes, self.keys["nodes"][x], nodes, old_keys["nodes"][x], pairs)
-            self.relink(j)
 
 
 def _pieces(first: int, end: int, mask: int) -> Iterator[tuple[int, int]]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from minidsms.elements import Column, Field, Schema, Type
+from minidsms.kernels.links import LOWER, WAITING
 from minidsms.synopses.indexed_window import IndexedWindow
 from minidsms.synopses.stream_store import StreamStore
 from minidsms.synopses.window_index import WindowIndex
@@ -66,5 +67,42 @@ def test_elements_that_come_are_numbered_and_those_held_at_once_counted(length: 
         assert figures.linked == first and figures.stop == first + count
         figures.hi = first + count
         assert window._numbers(np.arange(lo, figures.hi)).tolist() == list(range(lo, figures.hi))
-        assert window.gather([0], np.arange(first, first + count))[0].values.tolist() == keys.tolist()
+        slots = np.arange(first, first + count)
+        assert window.gather([0], slots)[0].values.tolist() == keys.tolist()
+        nodes = figures.nodes + 2 * (slots & figures.mask)
+        assert index.nodes[nodes].tolist() == keys.tolist()
+        assert set((index.nodes[nodes + 1] & LOWER).tolist()) == {WAITING}
         index.expire(int(ts[-1]))
+
+
+@pytest.mark.parametrize("gone", [0, 70])
+def test_a_window_that_grows_leaves_rows_in_their_buckets(gone: int) -> None:
+    stores = [StreamStore(SCHEMA), StreamStore(SCHEMA)]
+    index = WindowIndex([SCHEMA, SCHEMA], [[(0,), (1,)], [(0,)]], None, [[0, 1], [0]], [None, None])
+    for i, store in enumerate(stores):
+        keys = np.arange(100, dtype=np.int64) % 7
+        store.append(np.zeros(100, np.int64), [Column(keys), Column(keys * 3)])
+        index.arrive([store.batch(0, 100) if j == i else None for j in range(2)])
+        index.records[i].lo, index.records[i].hi = gone, 100
+        index.relink(i)
+    before = [_chains(index, i) for i in range(2)]
+    assert [sum(map(len, chains.values())) for chains in before] == [2 * (100 - gone), 100 - gone]
+
+    index.reserve({1: 5_000})
+
+    assert index.records[1].mask >= 5_000
+    assert [_chains(index, i) for i in range(2)] == before
+
+
+def _chains(index: WindowIndex, i: int) -> dict[tuple[int, int], list[int]]:
+    """The slots of each key's buckets, from the newest on."""
+    chains: dict[tuple[int, int], list[int]] = {}
+    for x in range(index.records[i].key, index.records[i].keys_end):
+        heads = int(index.keys["heads"][x])
+        for bucket in range(heads, heads + index._buckets[i]):
+            slot = int(index.heads[bucket])
+            while slot >= index.records[i].lo:
+                chains.setdefault((x, bucket), []).append(slot)
+                node = index.keys["nodes"].item(x) + 2 * (slot & index.records[i].mask)
+                slot -= index.nodes.item(node + 1) & LOWER
+    return chains
