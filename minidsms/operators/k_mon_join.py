@@ -47,7 +47,8 @@ from minidsms.synopses.k_mon_rows import KMonRows, Window, key_hash
 from minidsms.values.dictionary import TextDictionary
 
 _PART = 1 << 11
-"""Elements of one input taken in at a time: so many rows stand there that may not be needed."""
+"""Elements of one input for which there is room, at least, when a part is taken in: so many rows stand there that may
+not be needed."""
 
 _TUPLES = 1 << 14
 """Rows of output in a batch."""
@@ -199,10 +200,7 @@ class KMonJoin(Operator):
             self.fail(self._closed + 1, f"what is out of memory of {names} cannot be read or written: {reason}")
 
     def _process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
-        for part, last in _parts(batches):
-            needs = [0 if batch is None else len(batch) for batch in part]
-            if any(self.rows.room(i) < need for i, need in enumerate(needs)):
-                self.collect(self._closed, needs)
+        for part, last in _parts(batches, self._room_for):
             self._arrive(part)
             yield from self._join(min(last, until))
             if self.failure is not None:
@@ -213,6 +211,14 @@ class KMonJoin(Operator):
         if self.collects_always:
             self.collect(self._closed)
         self.results.settle()
+
+    def _room_for(self, needs: Sequence[int]) -> list[int]:
+        """Make room for so many rows of each input, where there is none; returns for how many there is."""
+        rooms = self.rows.rooms()
+        if any(room < need for room, need in zip(rooms, needs)):
+            self.collect(self._closed, needs)
+            rooms = self.rows.rooms()
+        return rooms
 
     def _join(self, until: int) -> Iterator[Batch]:
         state = self._state
@@ -578,21 +584,37 @@ def windows_of(specs: Sequence[WindowSpec | None]) -> list[Window]:
     ]
 
 
-def _parts(batches: Sequence[Batch | None]) -> Iterator[tuple[list[Batch | None], int]]:
-    """The batches cut at instants into parts of about _PART elements of each input, and the last instant of each."""
+def _parts(
+    batches: Sequence[Batch | None], room_for: Callable[[list[int]], list[int]]
+) -> Iterator[tuple[Sequence[Batch | None], int]]:
+    """The batches cut at instants into parts, of about as many elements of each input as there is room for, and the
+    last instant of each. room_for: makes room for so many elements of each input; gives for how many there is.
+    """
     starts = [0] * len(batches)
-    while True:
-        left = [(b, at) for b, at in zip(batches, starts) if b is not None and at < len(b)]
-        if not left:
-            return
-        last = min(int(b.ts[min(at + _PART, len(b)) - 1]) if at + _PART < len(b) else MAX_INSTANT for b, at in left)
-        part: list[Batch | None] = []
-        for i, b in enumerate(batches):
-            stop = starts[i]
-            if b is not None:
-                stop = len(b) if last == MAX_INSTANT else int(np.searchsorted(b.ts, last, side="right"))
-            part.append(b.slice(starts[i], stop) if b is not None and stop > starts[i] else None)
-            starts[i] = stop
+    ends = [0 if b is None else len(b.ts) for b in batches]
+    if 0 < max(ends) <= _PART:
+        room_for(ends)
+        yield batches, max(int(b.ts[-1]) for b, end in zip(batches, ends) if b is not None and end)
+        return
+    while starts != ends:
+        rooms = room_for([min(end - at, _PART) for at, end in zip(starts, ends)])
+        full = [
+            int(b.ts[at + room - 1])
+            for b, at, room in zip(batches, starts, rooms)
+            if b is not None and at + room < len(b)
+        ]
+        last = min(full, default=MAX_INSTANT)
+        stops = [
+            end if b is None or last == MAX_INSTANT else int(b.ts.searchsorted(last, side="right"))
+            for b, end in zip(batches, ends)
+        ]
+        needs = [stop - at for at, stop in zip(starts, stops)]
+        if any(need > room for need, room in zip(needs, rooms)):
+            room_for(needs)  # an instant has more
+        part = [
+            b.slice(at, stop) if b is not None and stop > at else None for b, at, stop in zip(batches, starts, stops)
+        ]
+        starts = stops
         yield part, max(int(b.ts[-1]) for b in part if b is not None)
 
 

@@ -209,6 +209,10 @@ class KMonRows:
         """Rows that fit without moving what is there."""
         return self._capacities[i] - int(self.figures["end"][i])
 
+    def rooms(self) -> list[int]:
+        """The same of all streams."""
+        return [capacity - end for capacity, end in zip(self._capacities, self.figures["end"].tolist())]
+
     def column(self, i: int, rows: Int64Array, c: int) -> Column:
         """A column of rows of a stream."""
         mask_at = int(self.figures["mask_at"][i])
