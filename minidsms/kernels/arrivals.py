@@ -23,17 +23,37 @@ def _came(ts: Int64s, nodes: Int64s, arrivals: Arrivals, hi: int, slot: int) -> 
     return ts[uint64(slot - hi)] if slot >= hi else came_at(nodes, arrivals, slot)
 
 
-@helper(inline=True)
+@helper
 def _first_held(ts: Int64s, nodes: Int64s, arrivals: Arrivals, length: int, lo: int, hi: int, at: int) -> Any:
     """From `lo` on the first slot whose row is still there when the element at a position comes."""
-    end = hi + at
+    end, step = hi + at, int64(1)
+    # ts[lo] <= t, so that the difference is seen right even where it wraps; NO_RANGE is the greatest.
+    now, length = uint64(ts[uint64(at)]), uint64(length)
+    while lo + step <= end and now - uint64(_came(ts, nodes, arrivals, hi, lo + step - 1)) >= length:
+        lo += step
+        step += step
+    end = min(end, lo + step - 1)
     while lo < end:
         middle = (lo + end) >> 1
-        if uint64(ts[uint64(at)]) - uint64(_came(ts, nodes, arrivals, hi, middle)) >= uint64(length):
+        if now - uint64(_came(ts, nodes, arrivals, hi, middle)) >= length:
             lo = middle + 1
         else:
             end = middle
     return lo
+
+
+@helper
+def _most_held(ts: Int64s, nodes: Int64s, figures: JoinInput, first: int, stop: int) -> Any:
+    """The most rows held at once while the elements [first, stop) come, or a 64th less: it is asked so often that no
+    more can come in between.
+    """
+    arrivals = Arrivals(figures.nodes, figures.mask, figures.instants, figures.store_mask)
+    lo, most, at = figures.lo, int64(1), first
+    while at < stop:
+        lo = _first_held(ts, nodes, arrivals, figures.length, lo, figures.hi, at)
+        most = max(most, figures.hi + at + 1 - lo)
+        at += max(int64(1), most >> 6)
+    return most
 
 
 @kernel
@@ -44,31 +64,19 @@ def take_arrivals(seq: Int64s, ts: Int64s, first: int, stop: int, store: Stored,
     `has_nulls` where a key is NULL. Returns the most rows held at once meanwhile, or a 64th less, and at least one.
     """
     figures, nodes = of.figures, of.nodes
-    rows, mask, length, hi = figures.nodes, figures.mask, figures.length, figures.hi
-    arrivals = Arrivals(rows, mask, figures.instants, figures.store_mask)
+    rows, mask, hi = figures.nodes, figures.mask, figures.hi
     is_of_all = len(seq) == len(ts)
-    is_run = not is_of_all and are_words(store, of)
-    lo, most, at = figures.lo, int64(1), first
-    while at < stop:
-        end = min(at + _BLOCK, stop)
-        if is_run:
-            take_run(store, of, hi + at, seq[0] + at, end - at)
-        else:
+    if not is_of_all and are_words(store, of):
+        take_run(store, of, hi + first, seq[0] + first, stop - first)
+    else:
+        for at in range(first, stop, _BLOCK):
+            end = min(at + _BLOCK, stop)
             for i in range(at, end):
                 set_upper_half(nodes, rows + 2 * ((hi + i) & mask), seq[uint64(i)] if is_of_all else seq[0] + i)
             if words_taken(store, of, hi + at, hi + end):
                 figures.has_nulls = 1
-        if end - at == _BLOCK:  # of fewer it is quicker to go through what leaves
-            lo = _first_held(ts, nodes, arrivals, length, lo, hi, at)
-        if hi + end - lo > most + (most >> 6):
-            for i in range(at, end):
-                # ts[lo] <= t, so that the difference is seen right even where it wraps; NO_RANGE is the greatest.
-                while uint64(ts[uint64(i)]) - uint64(_came(ts, nodes, arrivals, hi, lo)) >= uint64(length):
-                    lo += 1
-                most = max(most, hi + i + 1 - lo)
-        at = end
     figures.linked, figures.stop = hi, hi + len(ts)
-    return int64(most)
+    return int64(_most_held(ts, nodes, figures, first, stop))
 
 
 @kernel

@@ -403,8 +403,10 @@ class IndexedWindow:
             reader.lo, self._settled = head - ((head - (self._index.nodes.item(at) >> 32)) & _NUMBER_BITS), lo
         if self._is_own:
             store.free()
-        elif head - reader.lo > _LEAST_SPAN and head - reader.lo > _FEW * (hi - lo) > 0:
-            self._stand_apart()
+        elif head - reader.lo > _LEAST_SPAN and lo < hi:
+            held_back = store.held_back_by(reader)
+            if held_back > max(_LEAST_SPAN, _FEW * (hi - lo)):
+                self._stand_apart()
 
     def release(self) -> None:
         """End the claim on the store."""

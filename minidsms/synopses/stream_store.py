@@ -302,6 +302,13 @@ class StreamStore:
         others = min((each.lo for each in self._readers if each not in readers), default=self.head)
         return max(0, others - min((each.lo for each in readers), default=others))
 
+    def held_back_by(self, reader: Reader) -> int:
+        """Elements that it claims and another reader has passed; all from its first on, where there is no other. What
+        all others wait for, too, it does not hold back.
+        """
+        passed = max((each.lo for each in self._readers if each is not reader), default=self.head)
+        return max(0, passed - reader.lo)
+
     @property
     def is_read(self) -> bool:
         """Somebody claims elements, here or in a mirror."""

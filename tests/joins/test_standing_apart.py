@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import minidsms
+from minidsms.joins.join import Join
 from minidsms.synopses import indexed_window
+from minidsms.synopses.indexed_window import IndexedWindow
 from minidsms.testing.compare import check
 from minidsms.testing.feeds import random_feed
 from minidsms.testing.generators import Case, declaration
@@ -58,3 +60,16 @@ def test_a_window_of_few_rows_holds_no_stream_back(query: str) -> None:
             asked.fetch()
             sizes.append(db.stream_input("S").store.nbytes)
         assert max(sizes[10:]) <= max(sizes[:4])
+
+
+def test_what_waits_for_another_stream_is_not_held_back_by_a_window() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM R (k INTEGER); CREATE STREAM S (k INTEGER)")
+        asked = db.query("SELECT ISTREAM(R.k) FROM R [RANGE 100], S [RANGE 100] WHERE R.k = S.k")
+        (join,) = (each for each in asked.network.operators if isinstance(each, Join))
+        for first in (0, 40_000, 80_000):
+            instants = np.arange(first, first + 40_000)
+            db.push("R", {"k": instants}, ts=instants)
+            db.push("S", {"k": instants[:20_000]}, ts=instants[:20_000])
+            assert len(asked.fetch()) in (20_000, 19_999)
+            assert all(isinstance(window, IndexedWindow) and window.refers for window in join.index.windows)
