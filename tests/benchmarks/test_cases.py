@@ -89,12 +89,16 @@ def test_the_same_seed_gives_the_same_market() -> None:
     assert not one["bid"].table().equals(other["bid"].table())
 
 
-def test_the_engine_that_counts_nothing_answers_as_the_one_that_counts() -> None:
-    parts = observing.turn(0, 50, 20)
-    answers = []
+@pytest.mark.parametrize(("size", "pushes"), [(50, 20), (65_536, 3)])
+def test_the_engine_that_counts_nothing_answers_as_the_one_that_counts(size: int, pushes: int) -> None:
+    parts = observing.turn(0, size, pushes)
+    answers, counted = [], []
     for name in ("plain", "uncounted"):
         contestant = observing.Contestant(name)
         contestant.push(parts, fetches=False)
         answers.append([query.fetch() for query in contestant._queries])
+        operators = [operator for query in contestant._queries for operator in query.network.operators]
+        counted.append(sum(operator.counters.elements_in for operator in operators))
+    assert counted[0] > counted[1] or size < 65_536  # few elements pass by hand, and are counted
     assert answers[0] == answers[1]
     assert all(answers[0])
