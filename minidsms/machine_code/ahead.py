@@ -197,7 +197,8 @@ def main(arguments: list[str]) -> None:
         with suppress(OSError, AttributeError):
             os.nice(10)
         arguments = arguments[1:]
-    if _CHOSEN not in os.environ or os.path.exists(os.environ[_CHOSEN]):  # else it has been removed since
+    chosen = os.environ.get(_CHOSEN)
+    if not chosen or os.path.exists(chosen):  # else it has been removed since
         compile_all(arguments)
 
 
