@@ -200,6 +200,8 @@ class Programmed:
             with COMPILED.counted():
                 from minidsms.kernels.expressions import run_program
             self._form = run_program.form()
+        elif self._form.has_failed and asked != "at once":
+            return False
         self._run = self._form.compiled() if asked == "at once" else self._form.code()
         if self._run is None:
             # Until the code is there, nobody needs the program: numpy asks for one of each part of the expression, too.

@@ -143,9 +143,9 @@ class Form:
 
     def compile_beside(self) -> None:
         """Ask the second process for it, once. Where there is none, it has failed."""
-        from minidsms.machine_code import ahead
-
         if self._code is None and not self._is_awaited and not self._has_failed:
+            from minidsms.machine_code import ahead
+
             self._is_awaited = ahead.ask(self.place)
             self._has_failed = not self._is_awaited
 
