@@ -4,9 +4,9 @@ A turn among a scheduler's looks at queues, room, and what has been begun, and p
 finds it; of a slice of few elements that would be half of the time. Here the operators' turns, in an order in which
 producers stand before consumers, are one sequence of calls, each of which gives what the next ones take.
 
-Few elements pass so through any plan. Along a path, where every operator has one reader and one producer, all slices
-do: whatever the scheduler, only the operator that was handed something is ready. What comes in several batches stands
-in a queue, and is taken from there where only the last operator is left.
+Few elements pass so through any plan. Along a path, where every operator has one reader and one producer, but the first
+may read several sources, all slices do: whatever the scheduler, only the operator that was handed something is ready.
+What comes in several batches stands in a queue, and is taken from there where only the last operator is left.
 
 Invariant: afterwards operators and counters are as after turns of all; queues have held nothing, and are told how far
 their producers are before anything passes through them again (`tell_queues`). What does not pass so stands in queues as
@@ -29,6 +29,15 @@ _Station = tuple[Callable[[Sequence[Batch | None], int], Batch | None], slice, S
 """How an operator takes what it is given; which of all that is handed on that is; and where what it gives stands."""
 
 
+def _is_path(operators: Sequence[Operator]) -> bool:
+    """Behind sources, all of which the first of the others reads, and alone reads, they follow one on the other."""
+    sources = list(itertools.takewhile(lambda operator: not operator.inputs, operators))
+    behind = operators[len(sources) :]
+    given = [id(queue) for source in sources for queue in source.outputs]
+    is_met = len(given) == len(sources) and (not behind or set(given) == {id(queue) for queue in behind[0].inputs})
+    return is_met and all(reader.inputs == operator.outputs for operator, reader in itertools.pairwise(behind))
+
+
 def tell_queues(operators: Sequence[Operator]) -> None:
     """Tell the queues behind these operators how far they are."""
     for operator in operators:
@@ -43,8 +52,8 @@ class ByHand:
     in a turn, and a sixteenth more.
 
     most: elements that may pass so; -1 where time may not pass so either: where a reader has little room, or does not
-    stand behind the operator that it reads.  is_path: they follow one on the other.  has_passed: a slice has, and
-    queues have not been told.
+    stand behind the operator that it reads.  is_path: as `_is_path` says.  has_passed: a slice has, and queues have not
+    been told.
     """
 
     def __init__(self, operators: Sequence[Operator], quantum: int = 0) -> None:
@@ -62,9 +71,7 @@ class ByHand:
                 all(queue.ample >= MOST_BY_HAND for queue in operator.outputs) and min(readers, default=end) >= end
             )
             self._stations.append((operator.take_by_hand, slice(first, end), readers))
-        self.is_path = may_pass and all(
-            reader.inputs == operator.outputs for operator, reader in itertools.pairwise(operators)
-        )
+        self.is_path = may_pass and _is_path(operators)
         most = quantum + quantum // LITTLE if self.is_path else min(quantum, MOST_BY_HAND)
         self.most = min((most, *(operator.quantum for operator in operators))) if may_pass else -1
         for operator in operators:

@@ -135,6 +135,7 @@ class Join(Operator):
             if ByForm.suits(spec, self.graph, self.index)
             else None
         )
+        self._put_out = 0
         self._plan = JoinPlan(self._pipelines.orders)
         self.threads: Callable[[], int | str] = lambda: 1
         """How many may work at once, or 'auto'."""
@@ -355,13 +356,16 @@ class Join(Operator):
             has_joined = True
             waits = 0 if part is batches else waits - _elements(part)
             self.answer.state.closed = until if waits == 0 else max(int(b.ts[-1]) for b in part if b is not None)
-            yield from self._join(part, waits, ways, is_tried)
+            for rows in self._join(part, waits, ways, is_tried):
+                self._put_out += len(rows.ts)
+                yield rows
             if self.failure is not None:
                 return
         if self._by_form is not None:
-            if self.form is not None:
-                yield from self._by_form.flush()
-            self._by_form.joined(self.counters.elements_in, self.counters.elements_out)
+            for rows in self._by_form.flush() if self.form is not None else ():
+                self._put_out += len(rows.ts)
+                yield rows
+            self._by_form.joined(self.counters.elements_in, self._put_out)
         if self.spec.ranges is not None:
             self.index.expire(until, has_joined)
         for window in self.index.windows:

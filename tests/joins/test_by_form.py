@@ -162,6 +162,27 @@ def test_a_form_is_given_up_where_hardly_an_element_finds_something_and_taken_ag
     assert ran[8] and not ran[18] and ran[28] and not ran[38]
 
 
+@pytest.mark.parametrize("rows", [20, 5_000])
+def test_whether_elements_find_something_is_asked_of_all_that_have_come(
+    rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where rows pass by hand, and count as put out once all of the slice has been joined."""
+    seen: list[tuple[int, int]] = []
+    monkeypatch.setattr(by_form.ByForm, "joined", lambda form, taken, put_out: seen.append((taken, put_out)))
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM R (k INTEGER); CREATE STREAM S (k INTEGER)")
+        q = db.query("SELECT ISTREAM(R.k) FROM R [RANGE 5], S [RANGE 5] WHERE R.k = S.k")
+        answered = 0
+        for first in range(0, 4 * rows, rows):
+            instants = np.arange(first, first + rows)
+            for name in "RS":
+                db.push(name, {"k": instants}, ts=instants)
+            db.advance(first + rows - 1)
+            answered += len(q.fetch())
+            taken, put_out = seen[-1]
+            assert taken == 2 * answered and put_out >= answered  # with deletions that an ISTREAM nets
+
+
 def test_a_plan_that_comes_back_finds_its_form_again() -> None:
     with minidsms.connect(compilation="at once", adaptive=False) as db:
         for declaration in STREAMS[:3]:
