@@ -18,20 +18,24 @@ from minidsms.elements import INT64_MAX, Type
 from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT
 from minidsms.inputs.foreign import check_whole
 from minidsms.shell.column_guesses import Guess, delimiter_of, guess, guess_epoch, merged_options, slack_of
+from minidsms.sources.blocks import BYTE_ORDER_MARK
 from minidsms.sources.csv_rows import CONVERSION
 from minidsms.sources.files import open_file, unpacked_name
+from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN
 from minidsms.values.types import MOST_DIGITS
 
 _BYTES = 1 << 20
 _JSON = (".json", ".jsonl", ".ndjson")
 _INSTANTS = ("ts", "t", "time", "timestamp", "at", "instant", "_ts")
 """What instants are called."""
+_OF_CHANGES = ("ts", TS_COLUMN, "sign", SIGN_COLUMN)
+"""Of a relation's file, what says when rows come and go."""
 
 
 @dataclass(frozen=True)
 class _Sample:
     """The beginning of a file: names, types, rows as an Arrow table, what has been guessed by column, the delimiter;
-    why columns are left out.
+    names of columns that are left out, and why.
     """
 
     names: list[str]
@@ -39,7 +43,7 @@ class _Sample:
     table: Any
     guesses: dict[str, Guess]
     delimiter: str = ","
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
 
 
 def declaration(source: Any, name: str | None = None) -> str:
@@ -85,9 +89,12 @@ def _proposed(sample: _Sample, name: str, path: str | None) -> tuple[str, list[s
     given = tuple(syntax.Option(key, value) for key, value in options.items())
     source = None if path is None else syntax.Source(path, options=given)
     reasons = [guess.reason for guess in sample.guesses.values() if guess.reason]
-    reasons += [each if path is not None else f"{each}; push the table without it" for each in sample.left_out]
+    reasons += [f"{why}; push the table without it" if path is None else why for _, why in sample.left_out]
     by = _instants(sample)
     if by is None:
+        for name_, why in sample.left_out:
+            if path is not None and name_.strip().lower() in _OF_CHANGES:
+                raise Error(f"cannot declare {path!r}: {why}; the files of relations have instants and signs there")
         reasons.append("no column looks like an instant: all rows are there from the first instant on")
         return print_statement(syntax.CreateRelation(name, columns, source=source)), reasons
     late = _lateness(sample, by)
@@ -109,6 +116,7 @@ def _guessed(sample: _Sample) -> _Sample:
     if sample.table is None or not sample.table.num_rows or not sample.delimiter:
         return sample
     types = list(sample.types)
+    forms: list[tuple[tuple[str, Any], ...] | None] = []
     for i, name in enumerate(sample.names):
         column = sample.table.column(i).combine_chunks()
         found = None
@@ -116,9 +124,25 @@ def _guessed(sample: _Sample) -> _Sample:
             found = guess(name, _texts(column), sample.delimiter != ",")
         elif types[i] in (Type.INTEGER, Type.FLOAT) and name.lower() in _INSTANTS:
             found = guess_epoch(name, column)
+        if Type.TIMESTAMP in (types[i], found and found.type):
+            own = None if found is None or (types[i] is Type.TEXT and not found.options) else found.options
+            if any(_differ(own, form) for form in forms):
+                plain = Type.TEXT if types[i] is Type.TIMESTAMP else types[i]
+                found = Guess(
+                    plain, reason=f"{name}: its times are written otherwise than those before, so it is {plain}"
+                )
+            else:
+                forms.append(own)
         if found is not None:
             guesses[name], types[i] = found, found.type
     return replace(sample, types=types, guesses=guesses)
+
+
+def _differ(one: tuple[tuple[str, Any], ...] | None, other: tuple[tuple[str, Any], ...] | None) -> bool:
+    """Times written in these two forms, of which a file has one, do not stand in it. None: ISO, beside any unit."""
+    if one is None or other is None:
+        return any(name == "time_format" for name, _ in (*(one or ()), *(other or ())))
+    return one != other
 
 
 def _texts(column: Any) -> Any:
@@ -181,16 +205,20 @@ def _held(table: Any, delimiter: str, otherwise: Type | None = None) -> _Sample:
     for i, field in enumerate(table.schema):
         type_ = _type(field.type, table.column(i)) or otherwise
         if not field.name:
-            left_out.append(f"column {i + 1} is left out: it has no name")
+            why = f"column {i + 1} is left out: it has no name"
         elif keys.count(keys[i]) > 1:
-            left_out.append(f"column {i + 1} is left out: {quoted(field.name)} is the name of another one, too")
+            why = f"column {i + 1} is left out: {quoted(field.name)} is the name of another one, too"
         elif type_ is None:
-            left_out.append(f"{field.name} is left out: no type here holds {field.type}")
+            why = f"{field.name} is left out: no type here holds {field.type}"
         else:
             types.append(type_)
             kept.append(i)
+            continue
+        left_out.append((field.name, why))
     if not kept:
-        raise Error(f"there is no column to declare: {one_line('; '.join(left_out)) or 'it has none'}")
+        raise Error(
+            f"there is no column to declare: {one_line('; '.join(why for _, why in left_out)) or 'it has none'}"
+        )
     chosen = table.select(kept)
     return _Sample(chosen.column_names, types, chosen, {}, delimiter, tuple(left_out))
 
@@ -220,6 +248,8 @@ def _read(path: str, kind: str) -> tuple[Any, str]:
         return _read_json(start, path), ""
     from pyarrow import csv
 
+    if not start.removeprefix(BYTE_ORDER_MARK).split(b"\n", 1)[0].strip():
+        raise ValueError("its first line is empty")
     delimiter = delimiter_of(start.split(b"\n", 1)[0].decode("utf-8", "replace"))
     options = csv.ConvertOptions(strings_can_be_null=True, null_values=[""])
     form = csv.ParseOptions(delimiter=delimiter, invalid_row_handler=lambda row: "skip")

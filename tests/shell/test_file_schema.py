@@ -243,6 +243,31 @@ def test_columns_without_a_name_of_their_own_are_left_out(tmp_path: Path) -> Non
             minidsms.declaration(none)
 
 
+@pytest.mark.parametrize(
+    ("row", "is_one"),
+    [
+        ("1577836800,01.02.2020", False),
+        ("1577836800,1577836800123", False),
+        ("1577836800123,1577836800", False),
+        ("01.02.2020,2020-01-01T00:00:00", False),
+        ("2020-01-01T00:00:00,01.02.2020", False),
+        ("01.02.2020,02.02.2020", True),
+        ("1577836800,1577836801", True),
+        ("1577836800,2020-01-01T00:00:00", True),
+        ("2020-01-01T00:00:00,1577836800", True),
+    ],
+)
+def test_of_times_of_two_forms_the_second_are_none(tmp_path: Path, row: str, is_one: bool) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"at,t\n{row}\n{row}\n")
+    text = minidsms.declaration(path)
+    assert ("-- t: its times are written otherwise than those before, so it is " in text) == (not is_one)
+    with minidsms.connect() as db:
+        q = db.execute(f"{text}; SELECT at FROM t")
+        db.run()
+        assert len(q.fetch()) == 2
+
+
 def test_a_name_of_a_file_may_stand_on_several_lines(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(b'\xef\xbb\xbf"a\nb","c ""d""\r\n"\r\n1,"x\ny"\r\nz,w\r\n')
@@ -254,6 +279,14 @@ def test_a_name_of_a_file_may_stand_on_several_lines(tmp_path: Path) -> None:
     path.write_text('"a,b\n1,2\n')  # a quote that nothing closes
     with minidsms.connect() as db, pytest.raises(Error, match='no column "b"'):
         db.execute(f"CREATE RELATION t (b INTEGER) FROM '{path}'")
+
+
+@pytest.mark.parametrize("text", ["\n1,2\n3,4\n", "", "\ufeff\r\nk\n", "k,sign,Sign\n1,1,1\n", "k,TS,ts\na,1,1\n"])
+def test_what_could_not_be_read_as_declared_is_not_proposed(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    with pytest.raises(Error, match=r"first line is empty|is the name of another one, too; the files of relations"):
+        minidsms.declaration(path)
 
 
 @pytest.mark.parametrize("values", [["1", "x", "3", "4"], [str(2**63 - 1)], [str(-(2**62))]])
