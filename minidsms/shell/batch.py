@@ -1,7 +1,8 @@
 """The shell without anybody at the keyboard: statements and commands from the command line, files or a pipe.
 
 Every query is watched from the start, feeds run to their ends where they stand, and the sources that streams were
-declared FROM are read when everything has been registered. It ends at the first error.
+declared FROM are read when everything has been registered. It ends at the first error. Where all that is asked is what
+there is, by SHOW, DESCRIBE and EXPLAIN, nothing is read, and answers that a folder keeps go on waiting.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from minidsms.shell.progress import progress_bar
 from minidsms.shell.reading import read_text
 from minidsms.shell.screen import PlainScreen
 from minidsms.shell.session import Quit, Session
+from minidsms.shell.splitting import split
 from minidsms.shell.styles import Styles, wants_colour
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ def run_batch(inputs: Sequence[tuple[str, str]], configuration: Configuration, s
     """Run inputs in their order; the exit code. inputs: ("text", statements) or ("file", path, "-" for a pipe)."""
     styles = Styles(wants_colour(configuration.color, sys.stdout))
     screen = PlainScreen(styles, Styles(wants_colour(configuration.color, sys.stderr)))
-    session = Session(screen, configuration, safety, is_interactive=False)
+    session = Session(screen, configuration, safety, is_interactive=False, only_looks=_only_look(inputs))
     try:
         with progress_bar() as tell:
             session.on_step = lambda feed: tell(feed.fraction)
@@ -44,8 +46,10 @@ def run_batch(inputs: Sequence[tuple[str, str]], configuration: Configuration, s
                         session.run_file(text)
             except Quit:
                 pass
-            _read_sources(session)
-        session.watches.finish()
+            if not session.only_looks:
+                _read_sources(session)
+        if not session.only_looks:
+            session.watches.finish()
         code = 1 if any(query.failure is not None for query in session.db.queries.values()) else 0
         session.close()
         for name, sink in session.written():
@@ -58,6 +62,22 @@ def run_batch(inputs: Sequence[tuple[str, str]], configuration: Configuration, s
         screen.error(error_line(error))
         return 1
     return code
+
+
+def _only_look(inputs: Sequence[tuple[str, str]]) -> bool:
+    """All that stands on the command line asks what there is."""
+    from minidsms.cql import syntax
+    from minidsms.cql.parser import parse
+
+    if not inputs or any(kind != "text" for kind, _ in inputs):
+        return False
+    try:
+        each = [one for _, text in inputs for one in split(text)]
+        statements = [statement for one in each if not one.is_command for statement in parse(one.text)]
+    except Error:  # told where it is run
+        return False
+    are_looks = all(isinstance(one, syntax.Show | syntax.Describe | syntax.Explain) for one in statements)
+    return are_looks and not any(one.is_command for one in each)
 
 
 def _read_sources(session: Session) -> None:

@@ -52,11 +52,14 @@ class Session:
         safety: Safety,
         is_interactive: bool,
         clock: Callable[[], float] = time.monotonic,
+        only_looks: bool = False,
     ) -> None:
         self.screen = screen
         self.results = Results(screen)
         self.configuration = configuration
         self.is_interactive = is_interactive
+        self.only_looks = only_looks
+        """It is only asked what there is: what waits in a folder goes on waiting."""
         self.clock = clock
         self.mode: ModeSpec = configuration.mode
         self.limit: int = configuration.limit if is_interactive else 0
@@ -206,6 +209,8 @@ class Session:
 
     def _adopt_kept(self, query: Query) -> None:
         """A query that a folder has kept: where nobody is at the keyboard, all that waits is shown."""
+        if self.only_looks:
+            return
         if self.is_interactive:
             self.watches.adopt(query)
             return

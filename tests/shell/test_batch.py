@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import minidsms
 from minidsms.shell.main import main
 from tests.shell.sessions import CARS, DECLARATIONS, JOIN, ROADS
 
@@ -224,3 +225,22 @@ def test_a_table_in_csv_tells_null_from_the_empty_text(capsys: pytest.CaptureFix
         "",
         '""',
     ]
+
+
+def test_looking_into_a_folder_reads_no_source_and_leaves_answers_waiting(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with minidsms.connect("kept") as db:
+        db.execute(f"{SOURCE} CREATE QUERY q AS SELECT a FROM S; CREATE STREAM T (b INTEGER)")
+        db.execute("CREATE QUERY r AS SELECT b FROM T")
+        db.push("T", [(7,)], ts=0)
+        db.advance(0)
+    looking = ("SHOW SOURCES", "DESCRIBE S", "EXPLAIN SELECT a FROM S", "SHOW QUERIES; SHOW STREAMS")
+    for look in looking:
+        assert main(["--db", "kept", "-c", look]) == 0
+        out, err = capsys.readouterr()
+        assert out and "instant, sign" not in out and err == ""
+    assert main(["--db", "kept", "-c", looking[0], "-c", ".limit"]) == 0
+    out, _ = capsys.readouterr()
+    lines = [line.split() for line in out.splitlines() if "+" in line]
+    assert sorted((line[0], line[-1]) for line in lines) == [("q", "1"), ("q", "1"), ("q", "2"), ("r", "7")]
