@@ -144,6 +144,13 @@ def test_history_without_a_window_that_holds_anything_is_empty(db: minidsms.Conn
     late = db.execute("CREATE QUERY late AS SELECT k FROM T [RANGE 10] WITH HISTORY")
     db.advance(2)
     assert rows(late) == []
+    assert db.warnings == [
+        "WITH HISTORY finds nothing of T: no RANGE or ROWS window of another query holds elements of it; "
+        "BACKFILL reads the past from an archive"
+    ]
+    db.push("T", (2,), ts=3)
+    db.execute("CREATE QUERY later AS SELECT k FROM T [RANGE 10] WITH HISTORY")
+    assert len(db.warnings) == 1  # `late` holds some
 
 
 def test_a_failed_query_holds_no_rows_back() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from os.path import realpath
 from typing import TYPE_CHECKING, Any
@@ -350,6 +350,7 @@ def _register(
     db.system_streams.open(bound.streams)
     if with_history:
         db.gather_history(bound.streams)
+        _tell_forgotten(db, bound.streams)
     db.check_registration(bound.streams, with_history)
     frontier = db.frontier(bound.streams, bound.relations)
     query = _query(db, bound, name, text[tree.span[0] : tree.span[1]] or text)
@@ -393,6 +394,17 @@ def _bound(db: Connection, tree: syntax.Query, text: str, name: str | None) -> B
         raise CqlError("a query that reads no stream or relation never changes", text, tree.span, "", hint)
     db.warnings.extend(bound.warnings)
     return bound
+
+
+def _tell_forgotten(db: Connection, streams: Sequence[str]) -> None:
+    """Warn of streams of whose past WITH HISTORY finds nothing."""
+    for name in streams:
+        store = db.stream_store(name)[0]
+        if store.head and not len(store) and not db.is_replayed:
+            db.warnings.append(
+                f"WITH HISTORY finds nothing of {name}: no RANGE or ROWS window of another query holds elements of it; "
+                "BACKFILL reads the past from an archive"
+            )
 
 
 def _query(db: Connection, bound: Bound, name: str | None, text: str) -> Query:
