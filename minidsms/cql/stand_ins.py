@@ -53,6 +53,14 @@ def _digits(value: bound.Expr) -> bound.Expr:
     return bound.Call(Type.decimal(value.type.digits + scale + 1, scale), "*", (value, factor), span=value.span)
 
 
+def are_digits(expr: bound.Expr) -> bool:
+    """What stands for a DECIMAL of which a mean is computed."""
+    match expr:
+        case bound.Cast(type=Type.INTEGER, arg=bound.Call(args=(value, bound.Literal(value=Decimal() as factor)))):
+            return value.type.kind == "DECIMAL" and factor == 10**value.type.scale
+    return False
+
+
 def of_different(call: syntax.Call, key: str) -> syntax.Call:
     """What is called by a name that means DISTINCT with that word, and COUNT of several different values with one."""
     if key in OF_DIFFERENT:

@@ -22,8 +22,9 @@ import numpy as np
 import pyarrow as pa
 
 from minidsms.archive.horizon import Reach, reach_of
-from minidsms.cql.bound import Node
+from minidsms.cql.bound import Node, walk
 from minidsms.cql.errors import Error
+from minidsms.cql.stand_ins import are_digits
 from minidsms.durability.blocks import Content, Piece
 from minidsms.durability.copying import Copying, KeptArray, kept_arrays, nbytes_of
 from minidsms.durability.entry import Fields
@@ -40,6 +41,7 @@ from minidsms.operators.resuming import Resuming
 from minidsms.operators.stream_source import StreamSource
 from minidsms.plan.copying import CannotCopy
 from minidsms.plan.dividing import own
+from minidsms.plan.logical import nodes
 from minidsms.values.coded import code_of_digits, digits_of
 from minidsms.values.dictionary import TextDictionary
 from minidsms.values.types import MOST_DIGITS
@@ -47,14 +49,14 @@ from minidsms.values.types import MOST_DIGITS
 if TYPE_CHECKING:
     from minidsms.query import Query
 
-VERSION = 9
+VERSION = 10
 """Of the arrays: what they are called and what stands in them. In version 1 they were those of one synopsis, called as
 it calls them; in version 2 quantiles had none; in version 3 those of OVER on a stream were rows in order, and no
 code of a text was computed; in version 4 a plan had other operators in the place of lookup
 joins and of ISTREAM over NOW windows; in version 5 sums of DECIMAL and rows that look ahead were objects of Python in
 OVER on a stream; in version 6 plans of correlated subqueries had one more projection, and one more key; in version 7
 they had no expressions that are NULL where an operand fails; in version 8 MIN and MAX had deques by group in all
-windows.
+windows; in version 9 means of DECIMALs were computed of FLOATs.
 """
 _CODES_AT_ONCE = 1 << 16
 """Texts stand together by their codes: each so many, used or not."""
@@ -192,7 +194,7 @@ def resume(query: Query, fields: Fields, data: Content, where: str) -> None:
     ):
         has = f"query {query.name} has no operator {fields['is']!r} any more, whose state this is"
         raise NoSuchOperator(f"{where}: {has}", query.name.lower())
-    if _is_other_over(operator, fields):
+    if _is_other_over(operator, fields) or _has_other_rows(operator, network, fields):
         raise NoSuchOperator(f"{where}: this minidsms keeps other state of {fields['is']!r}", query.name.lower())
     arrays: dict[str, Any] = {}
     for name, dtype, shape in fields["arrays"]:
@@ -212,6 +214,15 @@ def _is_other_over(operator: Resuming, fields: Fields) -> bool:
         return False
     is_in_python = any(name == "1.partitions" and dtype == "|u1" for name, dtype, _ in fields["arrays"])
     return bool(fields["version"] < 4 or (fields["version"] < 6 and is_in_python) or _counts_equal(operator, fields))
+
+
+def _has_other_rows(operator: Resuming, network: Network, fields: Fields) -> bool:
+    """It is of an OVER whose rows had FLOATs where digits of DECIMALs are now, of which it computes a mean."""
+    if fields["version"] >= 10 or operator.name != "Over":
+        return False
+    place = network.operators.index(operator)
+    found = (below for node, places in network.places.items() if place in places for below in nodes(node))
+    return any(are_digits(each) for below in found for expr in below.expressions for each in walk(expr))
 
 
 def _takes_numbered_rows(operator: Resuming, network: Network, fields: Fields) -> bool:

@@ -442,6 +442,31 @@ def test_state_of_over_that_counted_equal_values_is_refused(folder: str, monkeyp
         minidsms.connect(folder)
 
 
+@pytest.mark.parametrize(
+    ("mean", "told"),
+    [
+        ("AVG(p) OVER (PARTITION BY k ORDER BY p ROWS 1 PRECEDING)", "keeps other state of 'Over AVG"),
+        ("MEDIAN(p) OVER (PARTITION BY k ORDER BY ts ROWS 2 PRECEDING)", "keeps other state of 'Over MEDIAN"),
+        ("STDDEV(p) OVER (PARTITION BY k ORDER BY ts)", "keeps other state of 'Over STDDEV"),
+        ("AVG(p)", "has no operator 'Aggregate by"),
+    ],
+)
+def test_state_of_means_that_took_decimals_for_floats_is_refused(
+    folder: str, monkeypatch: pytest.MonkeyPatch, mean: str, told: str
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(stand_ins, "COMPUTED_DIGITS", 0)
+        patch.setattr(kept_state, "VERSION", 9)
+        with opened(folder) as db:
+            db.execute("CREATE STREAM S (k INTEGER, p DECIMAL(5, 2))")
+            db.execute(f"CREATE QUERY q AS SELECT k, {mean} AS m FROM S{'' if 'OVER' in mean else ' GROUP BY k'}")
+            db.push("S", [(1, "1.25"), (1, "-2.05"), (2, "0.10")], ts=1)
+            db.advance(1)
+            db.checkpoint()
+    with pytest.raises(kept_state.NoSuchOperator, match=told):
+        minidsms.connect(folder)
+
+
 @pytest.mark.parametrize("has_twin", [False, True])
 def test_state_from_before_there_were_lookup_joins_finds_its_operator(
     folder: str, monkeypatch: pytest.MonkeyPatch, has_twin: bool
