@@ -113,6 +113,10 @@ def test_order_by_sorts_what_with_values_and_select_without_from_give(db: Connec
     assert list(db.execute("SELECT k, COUNT(*) FROM (VALUES (1), (2), (2)) t (k) GROUP BY k ORDER BY 2 DESC")) == [
         (2, 2), (1, 1)
     ]  # fmt: skip
+    series = "FROM GENERATE_SERIES(1, 4) AS i"
+    assert list(db.execute(f"SELECT ISTREAM(i) {series} ORDER BY i % 2, i")) == [(2,), (4,), (1,), (3,)]
+    assert list(db.execute(f"SELECT DISTINCT ON (i % 2) i {series} ORDER BY i % 2, i DESC")) == [(4,), (3,)]
+    assert list(db.execute(f"SELECT DISTINCT ON (m) i % 2 AS m, i {series} ORDER BY 1 DESC, i")) == [(1, 1), (0, 2)]
     for text in (
         "SELECT v FROM S ORDER BY v",
         "VALUES (1) UNION (VALUES (2) ORDER BY 1)",
@@ -120,6 +124,23 @@ def test_order_by_sorts_what_with_values_and_select_without_from_give(db: Connec
     ):
         with pytest.raises(CqlError, match=r"a relation has no order[^$]*LIMIT n keeps its first n rows"):
             db.execute(text)
+
+
+@pytest.mark.parametrize(
+    ("query", "written"),
+    [
+        ("VALUES (1), (3), (2) ORDER BY 1 DESC", "ORDER BY 1 DESC"),
+        ("SELECT DISTINCT ON (m) i % 2 AS m, i FROM RANGE(5) AS r (i) ORDER BY m, i DESC", "ORDER BY m, i DESC"),
+    ],
+)
+def test_explain_shows_order_by_without_limit_where_it_may_stand(db: Connection, query: str, written: str) -> None:
+    plan = [line.strip() for (line,) in db.execute(f"EXPLAIN {query}")]
+    text = " ".join(plan[1 : plan.index("Logical plan")])
+    assert text.endswith(written)
+    assert any(line.startswith("Sort by ") for line in plan)
+    assert list(db.execute(text)) == list(db.execute(query))
+    with pytest.raises(CqlError, match="a relation has no order"):
+        db.execute("EXPLAIN SELECT v FROM S ORDER BY v")
 
 
 def test_a_query_over_rows_written_out_is_answered_at_once(db: Connection) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import random
+from decimal import Decimal
 from pathlib import Path
 
 import duckdb
@@ -38,6 +40,25 @@ def test_the_present_rows_stand_in_the_order_of_the_query(order: str, size: int)
         assert first.snapshot() == wanted
         assert [tuple(row.values()) for row in first.arrow().to_pylist()] == wanted
         assert first.present(3) == (20, wanted[:3])
+
+
+@pytest.mark.parametrize("type_", ["TEXT[]", "STRUCT(a TEXT)", "DECIMAL(12, 10)[]", "MAP(TEXT, DATE[])"])
+def test_nested_values_that_are_equal_in_all_keys_stand_as_their_texts(type_: str) -> None:
+    texts, days = ["b'", "a", '"', "é", "None", None], [datetime.date(1, 1, 1), datetime.date(999, 1, 1), None]
+    rows = {
+        "TEXT[]": [[text] for text in texts],
+        "STRUCT(a TEXT)": [{"a": text} for text in texts],
+        "DECIMAL(12, 10)[]": [[Decimal(text)] for text in ("0.0000000001", "2", "-1", "10", "0")],
+        "MAP(TEXT, DATE[])": [{"k": [day]} for day in days] + [{"'": [day]} for day in days],
+    }[type_]
+    with minidsms.connect() as db:
+        db.execute(f"CREATE RELATION R (x {type_}, b BOOLEAN)")
+        first = [db.query(f"SELECT x, b FROM R ORDER BY b LIMIT {n}") for n in range(1, len(rows) + 1)]
+        db.push("R", [(row, True) for row in rows], ts=0)
+        db.advance(1)
+        *_, every = (query.snapshot() for query in first)
+        for n, query in enumerate(first, 1):
+            assert query.snapshot() == every[:n]
 
 
 def test_in_no_order_of_keys_that_are_not_shown() -> None:

@@ -40,6 +40,10 @@ class Ordering(enum.Enum):
     WITHIN = "within"
 
 
+EVERY_ROW = 1 << 40
+"""The LIMIT of an ORDER BY that sorts all rows (docs/semantics R6)."""
+
+
 @dataclass(frozen=True)
 class SortKey:
     """How one ORDER BY expression of an aggregate sorts."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 from minidsms.aggregates.aggregate import SortKey
@@ -39,7 +41,14 @@ def sorted_places(rows: Sequence[Sequence[Any]], order: Order) -> list[int]:
 
 
 def _value(value: Any) -> tuple[bool, Any]:
-    """NULL first, and what has no order by its text."""
+    """NULL first, and what is nested as CAST to TEXT writes it (R4)."""
     if value is None:
         return False, 0
-    return True, str(value) if isinstance(value, list | dict) else value
+    return True, _in_json(value) if isinstance(value, list | dict) else value
+
+
+def _part(value: Any) -> str:
+    return format(value, "f") if isinstance(value, Decimal) else str(value)
+
+
+_in_json = json.JSONEncoder(ensure_ascii=False, default=_part).encode

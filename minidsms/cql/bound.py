@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeGuard
 
+from minidsms.aggregates.aggregate import EVERY_ROW
 from minidsms.aggregates.aggregate import SortKey as SortKey
 from minidsms.aggregates.over import OverCall as OverCall
 from minidsms.counted import counted
@@ -749,7 +750,8 @@ class Top(Node):
     def text(self) -> str:
         keys = [f"{self.schema[i].name}{' DESC' if key.descending else ''}" for i, key in self.order]
         offset = f" behind {self.offset}" if self.offset else ""
-        return f"First {self.limit}{offset} by {', '.join(keys)}"
+        first = "Sort" if self.limit == EVERY_ROW else f"First {self.limit}{offset}"
+        return f"{first} by {', '.join(keys)}"
 
     def numbered(self, node: Node) -> Over:
         """The rows of a node of this schema, each with its place in this order as a last column."""

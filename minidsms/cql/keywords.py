@@ -416,7 +416,8 @@ class _Context:
         return before_query or (self._word(i + 1) in MAKE_ROWS and self._type(i + 2) == "LPAR")
 
     def _values(self, i: int, word: str) -> bool:
-        return self._type(i + 1) == "LPAR" and self._type(i - 1) in _BEFORE_A_QUERY
+        is_by_name = self._type(i - 2) == "BY" and self._is_by(i - 2)
+        return self._type(i + 1) == "LPAR" and (is_by_name or self._type(i - 1) in _BEFORE_A_QUERY)
 
     def _stream_operator(self, i: int, word: str) -> bool | str:
         return self._type(i + 1) == "LPAR" and "STREAM_OPERATOR"

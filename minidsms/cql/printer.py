@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import assert_never
 
+from minidsms.aggregates.aggregate import EVERY_ROW
 from minidsms.cql import syntax
 from minidsms.cql.words import QUOTED_WORDS
 
@@ -160,7 +161,7 @@ def _select(select: syntax.Select, op: str | None, indent: str) -> str:
 def _limited(limited: syntax.Limited, op: str | None, indent: str) -> str:
     offset = f" OFFSET {limited.offset}" if limited.offset else ""
     order = _list([_sort_key(key, indent) for key in limited.order], indent, 9)
-    first = "" if limited.limit is None else f"\n{indent}LIMIT {limited.limit}{offset}"
+    first = "" if limited.limit in (None, EVERY_ROW) else f"\n{indent}LIMIT {limited.limit}{offset}"
     return f"{_select(limited.query, op, indent)}\n{indent}ORDER BY {order}{first}"
 
 

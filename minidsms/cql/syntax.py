@@ -453,7 +453,8 @@ class Select(Syntax):
     """SELECT [DISTINCT] items FROM sources [WHERE where] [GROUP BY group_by] [HAVING having] [QUALIFY qualify].
 
     sources: the comma-separated items of FROM; () where FROM is missing.  written: the items whose names WHERE may use,
-    where they are others: () but in the query of a set of GROUPING SETS.
+    where they are others: () but in the query of a set of GROUPING SETS.  shown: ORDER BY behind DISTINCT ON, by which
+    what is returned at once is sorted, too.
     """
 
     items: tuple[SelectItem, ...]
@@ -464,11 +465,12 @@ class Select(Syntax):
     distinct: bool = False
     qualify: Expr | None = None
     written: tuple[SelectItem, ...] = ()
+    shown: tuple[SortKey, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
 class Limited(Syntax):
-    """query ORDER BY order LIMIT limit [OFFSET offset]. limit: None: all rows, in this order (docs/semantics R6)."""
+    """query ORDER BY order LIMIT limit [OFFSET offset]. limit: None where it is not written."""
 
     query: Select
     order: tuple[SortKey, ...]

@@ -397,7 +397,10 @@ class TreeBuilder(ExpressionBuilder):
             hint = "SELECT DISTINCT ON (..) .. FROM (SELECT .. QUALIFY ..)"
             raise self.fail("DISTINCT ON and QUALIFY in one SELECT", select.qualify, hint=hint)
         select = dataclasses.replace(select, qualify=is_first)
-        return select if last is None or last.value[1] is None else self._limited(select, parts)
+        whole = self._limited(select, parts)
+        if isinstance(whole, syntax.Limited) and whole.limit is None:
+            return dataclasses.replace(select, shown=whole.order)
+        return whole
 
     def select_behind(self, parts: list[Part]) -> syntax.Select | syntax.Limited:
         """FROM .. SELECT ..; without SELECT all columns are meant."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from minidsms.aggregates.aggregate import SortKey
+from minidsms.aggregates.aggregate import EVERY_ROW, SortKey
 from minidsms.elements import Batch, columns_of_words
 from minidsms.kernels.sorted_partitions import RankedRows
 from minidsms.operators.operator import Description
@@ -62,7 +62,8 @@ class Top(Resuming):
         return self._batch(self._sorted.present())
 
     def describe(self) -> Description:
-        detail = f"{self._limit}" + (f" behind {self._offset}" if self._offset else "")
+        offset = f" behind {self._offset}" if self._offset else ""
+        detail = "" if self._limit == EVERY_ROW else f"{self._limit}{offset}"
         return Description(self.name, detail, {"rows": len(self._sorted), "bytes": self._sorted.nbytes})
 
     def synopses(self) -> tuple[FirstRows, ...]:

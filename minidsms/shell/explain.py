@@ -19,11 +19,11 @@ def explain(options: argparse.Namespace) -> int:
     """Print the plan of a query over the declarations of a file, or those of a file's queries; its sources are not
     opened.
     """
-    from minidsms.cql.binder import bind
     from minidsms.cql.parser import parse, parse_query
     from minidsms.cql.stream_script import is_stream_script, parse_script
     from minidsms.shell.reading import read_text
     from minidsms.statements import run as statements
+    from minidsms.statements.constant_rows import bind_written
 
     is_file = options.file is None and os.path.isfile(options.query)
     options.file = options.query if is_file else options.file
@@ -35,7 +35,7 @@ def explain(options: argparse.Namespace) -> int:
             written = [entry.statement for entry in parse_script(text)] if is_stream_script(text) else parse(text)
             queries = [s.query for s in written if isinstance(s, syntax.CreateQuery | syntax.QueryStatement)]
         for query in queries:
-            print(harmless(statements.explain(db, bind(query, db.catalog, text), text, rules=options.rules)))
+            print(harmless(statements.explain(db, bind_written(query, db.catalog, text), text, rules=options.rules)))
         if not queries:
             raise Error(f"{options.query!r} has no query")
     return 0

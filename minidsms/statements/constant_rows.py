@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from minidsms.aggregates.aggregate import EVERY_ROW
 from minidsms.answers.results import ResultCodec
 from minidsms.cql import bound, syntax
-from minidsms.cql.binder import bind
+from minidsms.cql.binder import Bound, bind
 from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
 from minidsms.cql.errors import CqlError, Error, MemoryLimitError, QueryError
 from minidsms.cql.session import Session, tables_named
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
 COUNTED = (Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL)
 """Types of which Python has ints."""
-_EVERY_ROW = 1 << 40
 
 
 def is_constant(query: syntax.Query, catalog: Catalog) -> bool:
@@ -61,7 +61,7 @@ def constant_rows(
 
     Raises CqlError, and QueryError where the query fails.
     """
-    node, is_ordered = _numbered(bind(_with_limit(query), db.catalog, text).node)
+    node, is_ordered = _numbered(bind_written(query, db.catalog, text).node)
     shown = [
         bound.Cast(Type.TEXT, ref) if ref.type is Type.TIMESTAMP else ref for ref in bound.column_refs(node.schema)
     ]
@@ -74,12 +74,22 @@ def constant_rows(
     return schema.names[:-1], tuple(row[:-1] for row in sorted(rows, key=itemgetter(-1)))
 
 
+def bind_written(query: syntax.Query, catalog: Catalog, text: str) -> Bound:
+    """A query of a statement: ORDER BY may stand without LIMIT at its end where it is answered at once (R6).
+
+    Raises CqlError.
+    """
+    return bind(_with_limit(query) if is_constant(query, catalog) else query, catalog, text)
+
+
 def _with_limit(query: syntax.Query) -> syntax.Query:
-    """ORDER BY without LIMIT behind an outermost query, as one that keeps all rows (docs/semantics R6)."""
-    if isinstance(query, syntax.With):
+    """ORDER BY without LIMIT behind an outermost query, as one that keeps all rows."""
+    if isinstance(query, syntax.With | syntax.RelationToStream):
         return replace(query, query=_with_limit(query.query))
     if isinstance(query, syntax.Limited) and query.limit is None:
-        return replace(query, limit=_EVERY_ROW)
+        return replace(query, limit=EVERY_ROW)
+    if isinstance(query, syntax.Select) and query.shown:
+        return syntax.Limited(query, query.shown, EVERY_ROW, span=query.span)
     return query
 
 

@@ -34,7 +34,7 @@ from minidsms.sinks.sink import asked_of
 from minidsms.statements.altering import add_column, alter_query, alter_stream
 from minidsms.statements.changing_rows import change_rows
 from minidsms.statements.connectors import open_declared, open_into, placed_at
-from minidsms.statements.constant_rows import constant_rows, insert, is_constant
+from minidsms.statements.constant_rows import bind_written, constant_rows, insert, is_constant
 from minidsms.statements.history import HistoryGate
 from minidsms.statements.registering import family_of, planner_of, stored, tail_of
 from minidsms.statements.show import schema_of_view, show
@@ -434,7 +434,8 @@ def _explain(db: Connection, statement: syntax.Explain, text: str) -> Table:
         hint = "CREATE QUERY q AS .., then EXPLAIN ANALYZE q"
         raise CqlError("EXPLAIN ANALYZE needs a running query", text, statement.span, "", hint)
     else:
-        shown = explain(db, bind(statement.target, db.catalog, text), text, statement.rules, statement.format)
+        bound = bind_written(statement.target, db.catalog, text)
+        shown = explain(db, bound, text, statement.rules, statement.format)
     return Table(("plan",), tuple((line,) for line in shown.splitlines()))
 
 
