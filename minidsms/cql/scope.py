@@ -255,11 +255,11 @@ class Scope:
         return CqlError(f'unknown table "{qualifier}"', text, span, note, hint)
 
 
-def ambiguous(name: str, tables: list[str], text: str, span: tuple[int, int]) -> CqlError:
-    """The error for a name with several meanings."""
+def ambiguous(name: str, tables: list[str], text: str, span: tuple[int, int], advice: str = "write") -> CqlError:
+    """The error for a name with several meanings. advice: what stands before the ways to name one."""
     aliases = [t for t in dict.fromkeys(tables) if t]
     if len(aliases) > 1:
-        hint = "write " + " or ".join(f"{alias}.{name}" for alias in aliases[:SHOWN])
+        hint = f"{advice} " + " or ".join(f"{alias}.{name}" for alias in aliases[:SHOWN])
     else:
         hint = "give the columns different names with AS"
     note = f"it is in {listing(aliases)}" if aliases else ""

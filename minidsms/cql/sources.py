@@ -566,7 +566,8 @@ class SourceBinder:
         try:
             found = scope.find(name.name, None)
         except Ambiguous as problem:
-            raise ambiguous(name.name, problem.tables, self.session.text, name.span) from None
+            advice = "USING cannot tell which; write ON with"
+            raise ambiguous(name.name, problem.tables, self.session.text, name.span, advice) from None
         if found is None:
             raise scope.unknown(name.name, None, self.session.text, name.span)
         return found

@@ -146,6 +146,7 @@ _BY_KINDS = {
 }
 """Terminals that follow each other."""
 _BY_WORDS = {
+    ("BY", "NAME"): "BY NAME stands behind UNION and UNION ALL; EXCEPT and INTERSECT compare columns by place",
     ("<=", ">"): "write a IS NOT DISTINCT FROM b",
     ("WITH", "TIME"): _IN_UTC,
     ("WITH", "LOCAL"): _IN_UTC,

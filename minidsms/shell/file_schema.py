@@ -260,10 +260,11 @@ def _read_json(lines: bytes, path: str) -> Any:
     """A table, in which what is nested may be a text: where members inside have several types, Arrow reads no lines."""
     from pyarrow import json as arrow_json
 
-    from minidsms.sources.json_rows import ARRAY_HELP, begins_array, crashes_arrow
+    from minidsms.sources.json_rows import ARRAY_HELP, crashes_arrow, line_of_array
 
-    if begins_array(lines):
-        raise Error(f"a JSON array begins in line 1\nhelp: {ARRAY_HELP}")
+    line = line_of_array(lines)
+    if line is not None:
+        raise Error(f"a JSON array begins in line {line}\nhelp: {ARRAY_HELP}")
     if crashes_arrow(lines):
         raise pa.ArrowInvalid("null where an object should stand")
     try:

@@ -231,6 +231,10 @@ class Entry:
         hint = "WITH (delimiter = ';', header = false, null = '-', decimal_comma = true) say how a CSV file is written"
         if text.lstrip()[:1] in ("{", "["):
             hint = 'each line is one JSON object, as {"k": "a", "v": 1}, with a value of its type for every column'
+            from minidsms.sources.json_rows import ARRAY_HELP, line_of_array
+
+            if line_of_array(text.encode()) is not None:
+                hint = ARRAY_HELP
             if reason.endswith((" (dict) cannot be read as TEXT", " (list) cannot be read as TEXT")):
                 hint = "declare what is nested: STRUCT(a INTEGER, b TEXT), MAP(TEXT, TEXT), TEXT[]"
         elif re.search(r"'[+-]?[0-9]*[.][0-9]*' cannot be read as INTEGER", reason):

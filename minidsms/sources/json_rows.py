@@ -34,15 +34,16 @@ _IN_NANOSECONDS, _IN_MICROSECONDS = value_reader(Type.TIMESTAMP, 1), value_reade
 _FEW = 64
 """So many lines are read one by one where one of them cannot be read."""
 _BARE_NULL = re.compile(rb"(?:\A|[}\n\r])\s*null")
-_ARRAY = re.compile(rb"\s*\[\s*(?:\{|\Z)")
+_ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?(\s*\[)\s*(?:\{|\Z)")
 ARRAY_HELP = "a file has one JSON object on each line; jq -c '.[]' FILE writes those of an array so"
 
 
-def begins_array(data: bytes) -> bool:
-    """The beginning of a file is that of an array of objects. Those of lines that end in no comma would be all of it
-    that can be read.
+def line_of_array(data: bytes) -> int | None:
+    """The line in which an array of objects begins; None where the file does not begin with one. Of an array, objects
+    whose lines end in no comma would be all that can be read.
     """
-    return _ARRAY.match(data) is not None
+    found = _ARRAY.match(data)
+    return None if found is None else data.count(b"\n", 0, found.end(1)) + 1
 
 
 def crashes_arrow(data: bytes) -> bool:

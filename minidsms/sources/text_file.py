@@ -16,7 +16,7 @@ from minidsms.sources.blocks import BLOCK_BYTES, LINES, Block, BlockReader, Mark
 from minidsms.sources.csv_form import USUAL, CsvForm
 from minidsms.sources.csv_rows import CsvRows
 from minidsms.sources.files import LOCAL, Files, open_file
-from minidsms.sources.json_rows import ARRAY_HELP, JsonRows, begins_array
+from minidsms.sources.json_rows import ARRAY_HELP, JsonRows, line_of_array
 from minidsms.sources.places import check_beginning, place_in
 from minidsms.sources.read_ahead import ReadAhead
 from minidsms.sources.source import BaseSource
@@ -138,6 +138,8 @@ class JsonSource(TextFile):
         self._rows = JsonRows(path, schema, self.rejected, relation)
 
     def _parse(self, block: Block) -> tuple[Block, Any, list[Reject]]:
-        if not block.start and begins_array(unmarked(block).data):
-            raise DataError(f"no row can be read: {shown(self.path)}, line 1: a JSON array begins\nhelp: {ARRAY_HELP}")
+        line = None if block.start else line_of_array(block.data)
+        if line is not None:
+            place = f"{shown(self.path)}, line {line}"
+            raise DataError(f"no row can be read: {place}: a JSON array begins\nhelp: {ARRAY_HELP}")
         return super()._parse(block)
