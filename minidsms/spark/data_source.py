@@ -16,7 +16,6 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from minidsms.archive.files import read_files, within
 from minidsms.archive.format import Archive, archives_in
-from minidsms.cql.binder import bind
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.errors import Error
 from minidsms.cql.times import NotATime, iso_ticks
@@ -30,6 +29,7 @@ from minidsms.spark.places import shared
 from minidsms.spark.reading import file_slices, quoted, schema_ddl, spark_type_of
 from minidsms.spark.running import query_of
 from minidsms.spark.slicing import Extent
+from minidsms.statements.constant_rows import bind_continuous
 from minidsms.values.arrow_types import array_of_words, stored_type
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class _QueryReader(DataSourceReader):
     def __init__(self, found: Sequence[Archive], cql: str, to: str | None) -> None:
         catalog = Catalog()
         archives.declare(catalog, found)
-        query = bind(query_of(cql, catalog), catalog, cql)
+        query = bind_continuous(query_of(cql, catalog), catalog, cql)
         schema = query.node.schema
         by_name = {archive.metadata.name.lower(): archive for archive in found}
         self._setting: Setting = setting_of(query, catalog)

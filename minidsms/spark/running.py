@@ -30,6 +30,7 @@ from minidsms.spark.reading import reading
 from minidsms.spark.session import is_remote, prepared, session, tasks_of
 from minidsms.spark.slicing import Extent
 from minidsms.spark.workers import check_workers
+from minidsms.statements.constant_rows import bind_continuous
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -143,7 +144,7 @@ def prepare(
     known.streams, known.relations = {}, {}
     archives.declare(known, there)
     tree = query_of(cql, known)
-    query = bind(tree, known, cql)
+    query = bind_continuous(tree, known, cql)
     by_name = {archive.metadata.name.lower(): archive for archive in there}
     return _ready(query, cql, known, lambda name: by_name[name.lower()], spark, by)
 
@@ -170,7 +171,7 @@ def prepare_connected(
         return prepare(cql, folder, db.catalog, spark, by)
     db.flush()
     known = _copied(db.catalog)
-    query = bind(query_of(cql, known), known, cql)
+    query = bind_continuous(query_of(cql, known), known, cql)
 
     def archive_of(name: str) -> Archive:
         recorder = db.stream_input(name).recorder

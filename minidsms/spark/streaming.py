@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from minidsms.cql import bound, syntax
-from minidsms.cql.binder import Bound, bind, view_def
+from minidsms.cql.binder import Bound, view_def
 from minidsms.cql.catalog import Catalog, StreamDef
 from minidsms.cql.declarations import relation_def, stream_def
 from minidsms.cql.errors import CqlError, Error
@@ -43,6 +43,7 @@ from minidsms.spark.running import query_of
 from minidsms.spark.session import activate
 from minidsms.spark.stateful import Engines
 from minidsms.spark.workers import check_workers
+from minidsms.statements.constant_rows import bind_continuous
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -98,7 +99,7 @@ def prepare(cql: str, declarations: str, time_unit: str = "ms", db: Connection |
         catalog.functions.update(db.catalog.functions)
         catalog.aggregates.update(db.catalog.aggregates)
     _declare(catalog, declarations)
-    query = bind(query_of(cql, catalog), catalog, cql)
+    query = bind_continuous(query_of(cql, catalog), catalog, cql)
     if not query.streams:
         raise Error("the query reads no stream, so time does not pass for it")
     for name in query.streams:

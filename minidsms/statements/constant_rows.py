@@ -82,6 +82,15 @@ def bind_written(query: syntax.Query, catalog: Catalog, text: str) -> Bound:
     return bind(_with_limit(query) if is_constant(query, catalog) else query, catalog, text)
 
 
+def bind_continuous(query: syntax.Query, catalog: Catalog, text: str) -> Bound:
+    """A query whose answer is kept up to date. CqlError, too, where it can never change."""
+    found = bind_written(query, catalog, text)
+    if not found.streams and not found.relations:
+        hint = "execute() gives the rows at once; CREATE VIEW names them"
+        raise CqlError("a query that reads no stream or relation never changes", text, query.span, "", hint)
+    return found
+
+
 def _with_limit(query: syntax.Query) -> syntax.Query:
     """ORDER BY without LIMIT behind an outermost query, as one that keeps all rows."""
     if isinstance(query, syntax.With | syntax.RelationToStream):

@@ -34,7 +34,7 @@ from minidsms.sinks.sink import asked_of
 from minidsms.statements.altering import add_column, alter_query, alter_stream
 from minidsms.statements.changing_rows import change_rows
 from minidsms.statements.connectors import open_declared, open_into, placed_at
-from minidsms.statements.constant_rows import bind_written, constant_rows, insert, is_constant
+from minidsms.statements.constant_rows import bind_continuous, bind_written, constant_rows, insert, is_constant
 from minidsms.statements.history import HistoryGate
 from minidsms.statements.registering import family_of, planner_of, stored, tail_of
 from minidsms.statements.show import schema_of_view, show
@@ -388,10 +388,7 @@ def _bound(db: Connection, tree: syntax.Query, text: str, name: str | None) -> B
     """What a query says. Error where its name is taken, CqlError where it can never change."""
     if name is not None and name.lower() in db.queries:
         raise Error(f"there is a query {quoted(name)} already; close it first")
-    bound = bind(tree, db.catalog, text)
-    if not bound.streams and not bound.relations:
-        hint = "execute() gives the rows at once; CREATE VIEW names them"
-        raise CqlError("a query that reads no stream or relation never changes", text, tree.span, "", hint)
+    bound = bind_continuous(tree, db.catalog, text)
     db.warnings.extend(bound.warnings)
     return bound
 

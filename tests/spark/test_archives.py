@@ -201,6 +201,9 @@ def test_what_is_not_there_is_an_error_that_names_it(archived: tuple[Connection,
         run("SELECT * FROM Nowhere", folder)
     with pytest.raises(CqlError, match="one query"):
         run("CREATE VIEW V AS SELECT * FROM Pos", folder)
+    for text in ("VALUES (2), (1)", "SELECT i FROM RANGE(3) AS r (i) ORDER BY i DESC"):
+        with pytest.raises(CqlError, match="never changes"):
+            run(text, folder)
     with pytest.raises(Error, match="only a relation has contents"):
         run("ISTREAM (SELECT car FROM Pos [NOW])", folder, at=[1])
 
