@@ -491,3 +491,26 @@ def test_a_hundred_windows_of_different_sizes_hold_the_rows_of_the_largest() -> 
     db.execute("SET sharing = on")
     db.advance(9_999)
     assert rows_held(db) == 10_000
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT COUNT(*) FROM S [RANGE 100]",
+        "SELECT a.v, b.v FROM S [RANGE 10] AS a, S [RANGE 10] AS b WHERE a.v = b.v",
+        "SELECT a.v, b.w FROM S [RANGE 10] AS a, T [RANGE 10] AS b WHERE a.v = b.w",
+        "SELECT v FROM S [PARTITION BY k ROWS 1] WHERE v < 0",
+    ],
+)
+def test_rows_that_a_query_keeps_for_itself_go_with_its_windows(query: str) -> None:
+    db = connected(sharing="off")
+    q = db.query(query)
+    for start in range(0, 400_000, 20_000):
+        ts = range(start, start + 20_000)
+        db.push("S", [(t % 7, t) for t in ts], ts=list(ts))
+        if " T " in query:
+            db.push("T", [(t % 7, t) for t in ts], ts=list(ts))
+        db.advance(start + 19_999)
+        q.fetch()
+    kept = [s.own_store for op in q.network.operators for s in op.synopses() if type(s).__name__ == "OwnRows"]
+    assert kept and all(len(store) < 50_000 for store in kept)

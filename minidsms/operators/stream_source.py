@@ -25,10 +25,23 @@ from minidsms.synopses.stream_store import StreamStore
 
 
 class OwnRows:
-    """The rows of a stream that one query keeps for itself, where queries share nothing."""
+    """The rows of a stream that one query keeps for itself, where queries share nothing. Its windows hold them there; the
+    claim of the source, which needs none, says how far it has come.
+    """
 
     def __init__(self, store: StreamStore) -> None:
-        self.own_store = store
+        self._store = store
+        self._newest = store.reader()
+
+    @property
+    def own_store(self) -> StreamStore:
+        """The store, which nobody else frees or saves."""
+        return self._store
+
+    def append(self, batch: Batch) -> None:
+        """Keep rows, under the next numbers."""
+        self._store.append(batch.ts, batch.columns)
+        self._newest.lo = self._store.head
 
     @property
     def nbytes(self) -> int:
@@ -51,6 +64,7 @@ class OwnRows:
         store = self.own_store
         store.start_at(int(state["first"][0]))
         store.append(state["ts"].astype(np.int64), columns_of_arrays(state, len(store.schema)))
+        self._newest.lo = store.head
 
 
 class StreamSource(Operator):
@@ -80,9 +94,18 @@ class StreamSource(Operator):
         self.reader = store.reader(first if with_history else None)
         self._allowed = MIN_INSTANT
         self._earlier = earlier
-        self.own = own
         if own is not None:
             own.start_at(self.reader.lo)
+        self.keep_in(own)
+
+    def keep_in(self, own: StreamStore | None) -> None:
+        """Let the rows stand in a store for this query alone from now on; None: in the stream's."""
+        self._kept = None if own is None else OwnRows(own)
+
+    @property
+    def own(self) -> StreamStore | None:
+        """The store for this query alone."""
+        return None if self._kept is None else self._kept.own_store
 
     def is_as_new(self, earlier: Int64Array) -> bool:
         """A source made now, with this argument, would hand on the same."""
@@ -172,9 +195,9 @@ class StreamSource(Operator):
         self.counters.elements_in += hi - lo
         reader.lo = hi
         batch = store.batch(lo, hi)
-        if self.own is not None:
-            self.own.append(batch.ts, batch.columns)
-            batch = self.own.batch(lo, hi)
+        if self._kept is not None:
+            self._kept.append(batch)
+            batch = self._kept.own_store.batch(lo, hi)
         if len(self._earlier):
             batch = self._without_earlier(batch)
         return batch if len(batch.ts) else None
@@ -185,9 +208,9 @@ class StreamSource(Operator):
         if hi <= lo:
             return 0
         batch = self.store.batch(lo, hi)
-        if self.own is not None:
+        if self._kept is not None:
             # They keep their numbers, though nobody will ask for them.
-            self.own.append(batch.ts, batch.columns)
+            self._kept.append(batch)
         self.reader.lo = hi
         return len(batch) if not len(self._earlier) else len(self._without_earlier(batch))
 
@@ -210,7 +233,7 @@ class StreamSource(Operator):
         self.store.release(self.reader)
 
     def synopses(self) -> tuple[OwnRows, ...]:
-        return () if self.own is None else (OwnRows(self.own),)
+        return () if self._kept is None else (self._kept,)
 
     def describe(self) -> Description:
         return Description(self.name, self.stream, {"waiting": self.waiting()})

@@ -49,7 +49,7 @@ from minidsms.values.dictionary import HeldText, TextDictionary
 _OTHERS_OWN = {
     Operator: ("outputs", "failures", "shown", "allowance"),
     Select: ("screen",),
-    StreamSource: ("store", "reader", "own"),
+    StreamSource: ("store", "reader", "_kept"),
     StreamStore: ("_readers", "table"),
 }
 """Attributes that are not copied with an object of the class."""
@@ -237,12 +237,8 @@ class _Memory:
         if isinstance(value, StreamSource):
             made.store = value.store
             made.reader = self._reader(value.reader, value.store)
-            if value.own is None:
-                own = self._stores.get(id(value.store))
-                made.own = None if own is value.store else own
-            else:
-                own = self.copy(value.own)
-                made.own = None if own is value.store else own
+            own = self._stores.get(id(value.store)) if value.own is None else self.copy(value.own)
+            made.keep_in(None if own is value.store else own)
         return made
 
     @staticmethod
