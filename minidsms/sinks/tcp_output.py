@@ -20,6 +20,8 @@ from minidsms.sources.tcp_source import MOST_CLIENTS, accepted, cannot_connect, 
 
 _CONNECT_S = 10.0
 _LINGER_S = 5.0
+_LOOK_S = 1.0
+"""How long what waits may stand there where the system had no memory to wake the thread."""
 
 
 class TcpWriter:
@@ -131,7 +133,7 @@ class TcpServer:
             selector.register(self._listening, selectors.EVENT_READ)
             selector.register(self._woken, selectors.EVENT_READ)
             while not (self._is_closing and not self._waiting()):
-                for key, _ in selector.select():
+                for key, _ in selector.select(_LOOK_S):
                     if key.fileobj is self._listening:
                         self._accept(selector)
                     elif key.fileobj is self._woken:
