@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,29 @@ def test_an_allocation_that_fails_changes_nothing_or_ends_the_queries_concerned(
     stride = STRIDES.get(name, STRIDE)
     for lasting in (False, True):
         assert run_all(name, lasting, stride, 1 + (37 * number + 101 * lasting) % stride) > 1, "nothing failed"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT k, name FROM N WHERE k > 1",
+        "SELECT DISTINCT name FROM N",
+        "SELECT COUNT(*) FROM N",
+        "SELECT R.k, N.name FROM R [RANGE 5], N WHERE R.k = N.k",
+        "SELECT (SELECT MAX(k) FROM N) FROM R [RANGE 5]",
+    ],
+)
+def test_a_query_that_finds_no_memory_as_it_begins_leaves_nothing_behind(text: str) -> None:
+    for at in range(1, 1000):
+        with minidsms.connect() as db:
+            db.execute("CREATE STREAM R (k INTEGER); CREATE RELATION N (k INTEGER, name TEXT)")
+            db.push("N", [(k, f"name {k % 3}") for k in range(9)], ts=0)
+            with failing(Allocations(at)) as allocations, contextlib.suppress(MemoryError):
+                db.query(text).close()
+            assert not any(each.store.is_read for each in db.inputs), f"allocation {at}: {allocations.failed}"
+        if not allocations.failed:
+            break
+    assert at > 1
 
 
 def test_the_layer_fails_arrays_of_the_engine_only_and_is_gone_afterwards() -> None:

@@ -27,8 +27,9 @@ class RelationEvents(ReadsRelation):
     name = "RelationEvents"
 
     def __init__(self, relation: str, store: RelationStore, start: int) -> None:
+        present = np.maximum(store.present().ts, start)  # before there is a claim, as in RelationSource
         super().__init__(relation, store, start, NO_COLUMNS)
-        self._present: Int64Array = np.maximum(store.present().ts, start)
+        self._present: Int64Array = present
 
     def arrive(self, instant: int) -> None:
         """Something comes at an instant, behind what is present, that changes nothing."""

@@ -48,9 +48,9 @@ class RelationSource(ReadsRelation):
     is_entrance = True
 
     def __init__(self, relation: str, store: RelationStore, start: int) -> None:
-        super().__init__(relation, store, start, store.schema)
-        present = store.present()
+        present = store.present()  # before there is a claim, which nobody would give up where memory is short
         ts = np.maximum(present.ts, start)
+        super().__init__(relation, store, start, store.schema)
         self._present: Batch | None = Batch(ts, None, present.columns) if len(present) else None
 
     def is_as_new(self, start: int) -> bool:

@@ -112,10 +112,9 @@ class World:
         self.db.close()
 
 
-def run_case(name: str, at: int = 0, lasting: bool = False) -> tuple[Allocations, dict[str, Any]]:
-    """One run: the allocations made, and what was told. AssertionError where anything but a MemoryError comes out."""
+def run_case(name: str, allocations: Allocations) -> dict[str, Any]:
+    """One run, and what was told. AssertionError where anything but a MemoryError comes out."""
     world = World(name)
-    allocations = Allocations(at, lasting)
     for number, call in enumerate(world.calls()):
         try:
             with failing(allocations):
@@ -128,7 +127,7 @@ def run_case(name: str, at: int = 0, lasting: bool = False) -> tuple[Allocations
             allocations.at = 0
     told = world.told()
     world.end()
-    return allocations, told
+    return told
 
 
 def check(told: dict[str, Any], expected: dict[str, Any], lasting: bool = False) -> None:
@@ -158,8 +157,8 @@ def _first_difference(got: Sequence[Any], expected: Sequence[Any]) -> str:
 
 @functools.cache
 def _told_without_a_fault(name: str) -> dict[str, Any]:
-    run_case(name)  # what is loaded and compiled once allocates too
-    return run_case(name)[1]
+    run_case(name, Allocations())  # what is loaded and compiled once allocates too
+    return run_case(name, Allocations())
 
 
 def run_all(name: str, lasting: bool = False, stride: int = 1, first: int = 1) -> int:
@@ -167,9 +166,9 @@ def run_all(name: str, lasting: bool = False, stride: int = 1, first: int = 1) -
     expected = _told_without_a_fault(name)
     runs = 0
     for at in range(first, sys.maxsize, stride):
-        allocations = Allocations()
+        allocations = Allocations(at, lasting)
         try:
-            allocations, told = run_case(name, at, lasting)
+            told = run_case(name, allocations)
             if not allocations.failed:
                 return runs
             check(told, expected, lasting)
