@@ -412,6 +412,33 @@ def test_many_clients_at_once_lose_and_double_nothing() -> None:
     assert q.snapshot() == [(n, n * (n - 1) // 2, n)]
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize("kind", ["a socket", "a pipe"])
+def test_the_thread_of_a_source_ends_where_the_system_has_no_memory_to_wake_it(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_memory(*_: object) -> int:
+        raise OSError(errno.ENOBUFS, os.strerror(errno.ENOBUFS))
+
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    place = "tcp-listen://127.0.0.1:0" if kind == "a socket" else str(pipe)
+    db = minidsms.connect()
+    db.execute(f"CREATE STREAM S (ts INTEGER, v INTEGER) TIMESTAMP BY ts FROM '{place}' FORMAT csv")
+    source: Any = db.reading.sources[0][0]
+    before = set(threading.enumerate())
+    source.start(lambda: None)
+    (thread,) = set(threading.enumerate()) - before
+    with socket.create_connection(port_of(source.path)) if kind == "a socket" else open(pipe, "wb") as writer:
+        os.write(writer.fileno(), b"ts,v\n1,1\n")
+        soon(lambda: source.inbox.waiting_bytes > 0)
+        time.sleep(0.05)  # it waits for more
+        monkeypatch.setattr(socket.socket, "send", no_memory)
+        db.close()
+        thread.join(30)  # of a busy machine
+        assert not thread.is_alive()
+
+
 def test_stop_ends_run_and_closing_ends_the_threads() -> None:
     before = set(threading.enumerate())
     db, path = listening(options="header = false")
