@@ -44,8 +44,6 @@ _PYTHON_API = (
 
 _lock = threading.RLock()
 keep_whole(_lock)
-_alive: list[object] = []
-"""What built-in functions point at: the descriptions ctypes made, and LLVM's engine with the code."""
 _waiting: list[_Waiting] = []
 
 
@@ -124,12 +122,19 @@ def _linked(definition: Definition, code: ObjectCode) -> Callable[..., Any] | No
     method = _Method(
         definition.function.__name__.encode(), address, _METH_FASTCALL, doc.encode() if doc is not None else None
     )
-    _alive.append(method)
+    _keep(method)
     made = ctypes.pythonapi.PyCFunction_NewEx
     made.restype = ctypes.py_object
     made.argtypes = [ctypes.POINTER(_Method), ctypes.c_void_p, ctypes.py_object]
     bound: Callable[..., Any] = made(ctypes.byref(method), None, definition.function.__module__)
     return bound
+
+
+def _keep(pointed_at: object) -> None:
+    """Let go of it never: built-in functions amid cycles outlive every module as Python ends, and point at their
+    descriptions, which ctypes made, and at the code of LLVM's engine.
+    """
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(pointed_at))
 
 
 def symbol(definition: Definition) -> str:
@@ -170,6 +175,6 @@ def _engine() -> llvm.ExecutionEngine:
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_triple(llvm.get_process_triple())
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target.create_target_machine(jit=True))
-    _alive.append(engine)
+    _keep(engine)
     symbols()
     return engine

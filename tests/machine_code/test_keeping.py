@@ -189,6 +189,20 @@ def test_two_processes_at_once_compile_a_kernel_once(tmp_path: Path) -> None:
     assert "".join(answers).count("compiled") == 1
 
 
+IN_A_CYCLE = """
+import builtins
+from kernels_of_test import threefold
+builtins.kept = [threefold]
+builtins.kept.append(builtins.kept)
+print(type(threefold).__name__, threefold(14))
+"""
+
+
+def test_a_kernel_in_a_cycle_outlives_the_modules_as_python_ends(kept_before: Path) -> None:
+    written_over = {"PYTHONMALLOC": "malloc", "MALLOC_PERTURB_": "255"}  # what has been freed, by glibc
+    assert _run(kept_before, IN_A_CYCLE, **written_over) == "builtin_function_or_method 42"
+
+
 AHEAD = """
 import time
 from pathlib import Path
