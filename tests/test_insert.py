@@ -55,7 +55,7 @@ def test_times_are_read_from_texts(db: Connection) -> None:
         ("INSERT INTO Q VALUES (1, 2)", "a row has 2 values, not 1"),
         ("INSERT INTO R (id, id) VALUES (1, 2)", '"id" stands twice'),
         ("INSERT INTO R (id, m) VALUES (1, 2)", 'R has no "m"'),
-        ("INSERT INTO R VALUES ('x', 'y')", "cannot be read as INTEGER"),
+        ("INSERT INTO R VALUES ('x', 'y')", "TEXT cannot stand where INTEGER is wanted"),
         ("INSERT INTO Q VALUES (CAST('x' AS INTEGER))", "cannot be read as INTEGER"),
         ("INSERT INTO Q VALUES ((SELECT v FROM S))", "only constants"),
         ("INSERT OR REPLACE INTO Q VALUES (1)", "no KEY"),

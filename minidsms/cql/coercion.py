@@ -30,6 +30,8 @@ def coerce(session: Session, expr: bound.Expr, target: Type) -> bound.Expr:
         return expr
     if isinstance(expr, bound.LiteralList):
         return _coerce_list(session, expr, target)
+    if target.element is not None and is_empty_list(expr):
+        return empty_list(target, expr.span)
     if isinstance(expr, bound.Literal):
         if expr.value is None:
             return replace(expr, type=target)
@@ -51,6 +53,17 @@ def coerce(session: Session, expr: bound.Expr, target: Type) -> bound.Expr:
 def typed(session: Session, expr: bound.Expr) -> bound.Expr:
     """The expression; a bare NULL as an INTEGER."""
     return coerce(session, expr, known_type(expr.type))
+
+
+def empty_list(type_: Type, span: tuple[int, int]) -> bound.Expr:
+    """`[]` as a list of this type."""
+    one = bound.Call(type_, "list_value", (bound.Literal(type_.element or Type.INTEGER, None),))
+    return bound.Call(type_, "list_slice", (one, bound.Literal(Type.INTEGER, 2)), span=span)
+
+
+def is_empty_list(expr: bound.Expr) -> bool:
+    """Whether it is `[]`, which is of INTEGER as long as nothing beside it says otherwise."""
+    return expr.type.element is not None and replace(expr, span=(0, 0)) == empty_list(expr.type, (0, 0))
 
 
 def _coerce_list(session: Session, expr: bound.LiteralList, target: Type) -> bound.Expr:
@@ -93,8 +106,11 @@ def _read(session: Session, text: str, target: Type, span: tuple[int, int]) -> i
 
 def read_literals(session: Session, exprs: Sequence[bound.Expr]) -> list[bound.Expr]:
     """The expressions; beside a TIMESTAMP, DATE or TIME text literals are read as such, beside a DECIMAL numbers are
-    DECIMAL with the digits that are written.
+    DECIMAL with the digits that are written, and beside another list `[]` is one of its type.
     """
+    listed = next((e.type for e in exprs if e.type.element is not None and not is_empty_list(e)), None)
+    if listed is not None:
+        return [coerce(session, e, listed) if is_empty_list(e) else e for e in exprs]
     time = next((t for t in _READ if any(e.type is t for e in exprs)), None)
     if time is not None:
         is_text = [isinstance(e, bound.Literal | bound.LiteralList) and e.type is Type.TEXT for e in exprs]
@@ -155,6 +171,17 @@ def _unquoted(number: bound.Expr, text: bound.Expr) -> str:
         return ""
     is_one = number.type in (Type.INTEGER, Type.FLOAT) and _NUMBER.fullmatch(str(text.value))
     return f"a number stands without quotes: {text.value}" if is_one else ""
+
+
+def unfit(session: Session, expr: bound.Expr, target: Type) -> CqlError:
+    """The error for a value that a column of the type does not take."""
+    found = session.snippet(expr.span) or ".."
+    hint = _unquoted(bound.Literal(target, None), expr)
+    if target is Type.TEXT and isinstance(expr, bound.Literal) and expr.type in (Type.INTEGER, Type.FLOAT):
+        hint = f"a text stands in quotes: '{found}'"
+    elif can_cast(expr.type, target) and not (expr.type is Type.TEXT and target is not Type.BOOLEAN):
+        hint = f"convert it: CAST({found} AS {target})"
+    return session.error(f"{expr.type} cannot stand where {target} is wanted", expr.span, f"this is {expr.type}", hint)
 
 
 def coerce_columns(session: Session, node: bound.Node, types: Sequence[Type], span: tuple[int, int]) -> bound.Node:

@@ -19,7 +19,7 @@ from minidsms.counted import counted
 from minidsms.cql import bound, syntax
 from minidsms.cql.aggregate_calls import AggregateCallBinder
 from minidsms.cql.aggregates import Groups, has_aggregates, is_aggregate
-from minidsms.cql.coercion import agree, coerce, coerce_columns, read_literals, typed
+from minidsms.cql.coercion import agree, coerce, coerce_columns, empty_list, is_empty_list, read_literals, typed
 from minidsms.cql.defaults import event_windows
 from minidsms.cql.errors import CqlError
 from minidsms.cql.foreign_names import foreign_hint
@@ -428,6 +428,8 @@ class ExpressionBinder:
             return args if function.name == "round" else read_literals(self.session, args)
         if function.resolve([a.type for a in args]) is not None:
             return args
+        if any(map(is_empty_list, args)):
+            return self._with_empty_lists(function, args)
         times = [
             i
             for i, a in enumerate(args)
@@ -436,6 +438,14 @@ class ExpressionBinder:
         if function.resolve([Type.TIMESTAMP if i in times else a.type for i, a in enumerate(args)]) is None:
             return args
         return [coerce(self.session, a, Type.TIMESTAMP) if i in times else a for i, a in enumerate(args)]
+
+    def _with_empty_lists(self, function: Function, args: Sequence[bound.Expr]) -> Sequence[bound.Expr]:
+        """`[]` is of the type of a list beside it, or a list of what stands beside it, whichever the function takes."""
+        others = [a.type for a in args if not is_empty_list(a)]
+        for type_ in (*(t for t in others if t.element is not None), *(t.list_type for t in others)):
+            if function.resolve([type_ if is_empty_list(a) else a.type for a in args]) is not None:
+                return [coerce(self.session, a, type_) if is_empty_list(a) else a for a in args]
+        return args
 
     def boolean(self, expr: bound.Expr, where: str) -> bound.Expr:
         """The expression as a condition. where: it stands, in words."""
@@ -561,6 +571,8 @@ class ExpressionBinder:
             return coerce(self.session, replace(operand, is_cast=is_number, span=expr.span), target)
         if operand.type is target:
             return replace(operand, span=expr.span)
+        if target.element is not None and is_empty_list(operand):
+            return empty_list(target, expr.span)
         if isinstance(operand, bound.Literal) and isinstance(operand.value, str) and not target.is_basic:
             found = inner_reader(target, self.session.catalog.tick_ns)
             if not target.is_nested:
@@ -664,6 +676,8 @@ class ExpressionBinder:
             return self.apply("nullif", [found, bound.Literal(Type.TEXT, "null")], expr)
         if _moves_days(key, args):
             return bound.Cast(Type.DATE, self.apply(key, args, expr), span=expr.span)
+        if key == "list_value" and not args:
+            return empty_list(Type.INTEGER.list_type, expr.span)
         if key == "list_value":
             args = agree(self.session, args, "a list holds values of one type, not")
         if key == "concat_ws":
@@ -918,9 +932,7 @@ class ExpressionBinder:
         call = AggregateCallBinder(self.session, written, "array_agg").bind([value], [value])
         schema = Schema.of(("array_agg", call.type))
         listed = bound.ScalarQuery(call.type, bound.Aggregate(schema, node, (), (call,), True, event_windows(node)))
-        one = bound.Call(call.type, "list_value", (bound.Literal(value.type, None),))
-        none = bound.Call(call.type, "list_slice", (one, bound.Literal(Type.INTEGER, 2)))
-        return bound.Call(call.type, "coalesce", (listed, none), span=expr.span)
+        return bound.Call(call.type, "coalesce", (listed, empty_list(call.type, expr.span)), span=expr.span)
 
     def _in_query(self, expr: syntax.InQuery) -> bound.Expr:
         values = self._values(expr.operand)

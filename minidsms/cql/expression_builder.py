@@ -548,9 +548,7 @@ class ExpressionBuilder(Transformer[Token, Part]):
         return syntax.Call("CONVERT_TZ", (parts[0], utc, self.text_(parts[4:])), span=span_of(parts))
 
     def list_value(self, parts: list[Part]) -> syntax.Call:
-        if parts[2] is None:
-            raise self.fail("a list without elements has no type", parts[3], hint="LIST_SLICE([1], 2) is one")
-        return syntax.Call("LIST_VALUE", parts[2], span=span_of(parts))
+        return syntax.Call("LIST_VALUE", parts[2] or (), span=span_of(parts))
 
     entry = pair = node_of(syntax.Pair, 0, 2)
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from minidsms.cql import bound, syntax
-from minidsms.cql.coercion import agree, coerce, typed
+from minidsms.cql.coercion import agree, coerce, read_literals, typed
 from minidsms.cql.foreign_names import foreign_hint
 from minidsms.cql.functions import common_type
 from minidsms.cql.scope import did_you_mean, listing
@@ -100,7 +100,7 @@ class NestedBinder:
             if key == "list_filter":
                 return self._filtered(listed, taken, expr)
             return bound.Call(taken.type.list_type, key, (listed, taken), span=expr.span)
-        start = typed(self._session, self._binder.bind(before[1]))
+        start = typed(self._session, read_literals(self._session, [listed, self._binder.bind(before[1])])[1])
         taken = self._lambda(last, (start.type, listed.type.element), 2)
         wider = common_type([start.type, taken.type])
         if wider is not None and wider is not start.type:

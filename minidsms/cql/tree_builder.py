@@ -456,21 +456,28 @@ class TreeBuilder(ExpressionBuilder):
         item = syntax.SelectItem(syntax.Star(span=span), span=span)
         return syntax.Select((item,), (syntax.TableRef(str(parts[0]), span=span),), span=span)
 
-    def set_operation(self, parts: list[Part]) -> syntax.SetOperation:
+    def set_operation(self, parts: list[Part]) -> syntax.SetOperation | syntax.Limited:
         left, op, mode, *by_name, right = parts
-        for operand in (left, right):
-            self._check_whose_limit(operand, op)
-        is_all = mode is not None and mode.type == "ALL"
-        return syntax.SetOperation(op.lower(), is_all, left, right, any(by_name), span=span_of(parts))
+        self._check_whose_limit(left, op)
+        ordered = right if isinstance(right, syntax.Limited) and _is_bare(right) else None
+        if ordered is None:
+            self._check_whose_limit(right, op)
+        else:
+            right = _below_order(ordered.query)
+        is_all, span = mode is not None and mode.type == "ALL", span_of(parts)
+        found = syntax.SetOperation(op.lower(), is_all, left, right, any(by_name), span=span)
+        if ordered is None:
+            return found
+        return dataclasses.replace(ordered, query=_all_of(found), span=span)
 
     def _check_whose_limit(self, operand: syntax.Query, op: Token) -> None:
-        """ORDER BY .. LIMIT beside a set operation would elsewhere be of the whole: parentheses say whose it is."""
+        """Behind a set operation ORDER BY .. LIMIT is of the whole; of an operand it stands in parentheses."""
         query = operand.query if isinstance(operand, syntax.RelationToStream) else operand
-        if isinstance(query, syntax.Limited) and self.text[operand.span[0]] != "(":
+        if isinstance(query, syntax.Limited) and _is_bare(query):
             raise self.fail(
                 f"ORDER BY .. LIMIT in an operand of {op.upper()} without parentheses",
                 query.order[0],
-                hint=f"of one: (SELECT .. LIMIT n); of the whole: SELECT * FROM (.. {op.upper()} ..) ORDER BY .. LIMIT",
+                hint="of one: (SELECT .. LIMIT n); of the whole it stands behind the last",
             )
 
     # ---------------------------------------------------------------------------------------------- statements
@@ -495,9 +502,7 @@ class TreeBuilder(ExpressionBuilder):
         """Rows written out, of which ORDER BY sorts what `*` shows."""
         if parts[-1] is None:
             return values
-        every = syntax.SelectItem(syntax.Star(span=values.span), span=values.span)
-        source = syntax.QueryRef(values, None, span=values.span)
-        return self._limited(syntax.Select((every,), (source,), span=values.span), parts)
+        return self._limited(_all_of(values), parts)
 
     def insert(self, parts: list[Part]) -> syntax.Insert:
         first, replaces, name, columns, rows = parts[0], parts[1], parts[4], parts[5], parts[7]
@@ -848,6 +853,25 @@ def _is_condition(expr: syntax.Expr) -> bool:
         return expr.op in ("=", "<>", "<", "<=", ">", ">=", "not")
     kinds = syntax.Logical | syntax.Between | syntax.Like | syntax.InList | syntax.IsNull | syntax.IsDistinctFrom
     return isinstance(expr, kinds)
+
+
+def _all_of(query: syntax.Values | syntax.SetOperation) -> syntax.Select:
+    """SELECT * FROM (query), at the same place in the text."""
+    every = syntax.SelectItem(syntax.Star(span=query.span), span=query.span)
+    return syntax.Select((every,), (syntax.QueryRef(query, span=query.span),), span=query.span)
+
+
+def _is_bare(limited: syntax.Limited) -> bool:
+    """Whether it stands without parentheses, which its query's span never has."""
+    return limited.span == limited.query.span
+
+
+def _below_order(select: syntax.Select) -> syntax.Query:
+    """What is behind ORDER BY: the query itself, or the set operation or VALUES of which it shows all."""
+    match select.sources:
+        case (syntax.QueryRef(query=query, span=span),) if span == select.span:
+            return query
+    return select
 
 
 def _names(columns: _Columns | None) -> tuple[str, ...]:

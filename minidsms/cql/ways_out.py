@@ -154,6 +154,10 @@ _BY_WORDS = {
     ("FILTER", "("): "write FILTER (WHERE condition)",
     ("TIMESTAMP", "BY"): "TIMESTAMP BY stands with the declaration: CREATE STREAM S (.., ts TIMESTAMP) TIMESTAMP BY ts",
     ("TIMESTAMP", "("): "CURRENT_TIMESTAMP is the instant of a row; rows of S [TUMBLE 1 MINUTE] have window_end",
+    (
+        "BY",
+        "NAME",
+    ): "UNION alone goes BY NAME: name the columns of both sides in one order, SELECT a, b .. SELECT a, b ..",
     ("BY", "ALL"): "name the columns, or their places: ORDER BY 1, 2",
     ("PLAN", "FOR"): "write EXPLAIN SELECT ..",
     ("TRUNCATE", "TABLE"): _ALL_ROWS,
@@ -179,6 +183,8 @@ _IN_STATEMENTS = {
     ("SHOW", "CREATE"): _SHOWN_BY,
     ("DROP", "TABLE"): "write DROP STREAM name, or DROP RELATION name",
     ("ALTER", "TABLE"): "write ALTER STREAM name",
+    ("ALTER", "VIEW"): "CREATE OR REPLACE VIEW name AS SELECT .. gives it another query",
+    ("ALTER", "RELATION"): "a relation keeps its columns: DROP RELATION name, and declare it again",
     ("SET", "TO"): "write SET name = value",
 }
 """The first word of a statement, and one that cannot stand in it."""
@@ -188,7 +194,10 @@ _WINDOW_FORMS = (
 )
 _LONG_UNITS = frozenset({"MONTH", "MONTHS", "YEAR", "YEARS"})
 _UNITS = (*UNITS, *MONTHS)
-_OF_NAMES = ("write DROP", "write ALTER", "write SELECT * FROM name", "write DESCRIBE", "db.upsert", "DELETE", "UPDATE")
+_OF_NAMES = (
+    *("write DROP", "write ALTER", "write SELECT * FROM name", "write DESCRIBE", "db.upsert", "DELETE", "UPDATE"),
+    *("CREATE OR REPLACE VIEW name", "a relation keeps its columns"),
+)
 """How hints begin in which a name may stand."""
 _NO_NAMES = frozenset(
     {"TABLE", "QUERY", "IF", "EXISTS", "TO", "SET", "EXTENDED", "FORMATTED", "INTO", "IGNORE", "REPLACE", "INSERT"}
@@ -324,7 +333,11 @@ def _named(place: Place) -> str:
     at = next(places, None)
     if at is None or (at + 1 < len(tokens) and tokens[at + 1].type == "DOT"):
         return "name"
-    name = str(tokens[at])
+    return _bare(str(tokens[at]))
+
+
+def _bare(name: str) -> str:
+    """A name as it is written: in backquotes where it cannot stand bare."""
     return name if _PLAIN.fullmatch(name) and name.upper() not in RESERVED else f"`{name}`"
 
 
@@ -488,6 +501,8 @@ def _in_clauses(place: Place) -> str:
         return "write x IN (a, b), or LIST_CONTAINS(list, x)"
     if last == "FROM" and token is not None and kind == "TEXT" and set(token) & set("./*"):
         return A_FILE
+    if word in ("ORDER", "LIMIT") and last_kind == "RPAR" and place.is_behind("UNION", "EXCEPT", "INTERSECT"):
+        return "of the whole, parentheses stand around it: SELECT * FROM (.. UNION ..) ORDER BY .."
     if word == "WHERE" and place.is_behind("GROUP", "HAVING"):
         return "WHERE stands before GROUP BY and HAVING"
     if word in ("LEFT", "RIGHT") and place.word_after in FOREIGN_JOINS:
@@ -512,6 +527,8 @@ def _in_statements(place: Place) -> str:
         return _ANSWERS
     if place.statement == "UPDATE" and place.kind == "DOT" and place.expected == {"EQUAL"}:
         return f"a column is set by its name alone: SET {place.tokens[place.at + 1]} = .." if place.word_after else ""
+    if place.statement == "ALTER" and place.kind_before(2) == "STREAM" and place.token is not None:
+        return _other_columns(place)
     if place.statement == "DELETE" and place.word_before() == "USING":
         return "the other relation stands in the condition: WHERE k IN (SELECT k FROM ..)"
     if place.statement == "EXPLAIN" and place.word_before() in ("DELETE", "UPDATE", "INSERT"):
@@ -526,6 +543,24 @@ def _in_statements(place: Place) -> str:
         if place.token is None:
             return "a query reads something: SELECT .. FROM a stream, relation or view; one row by itself is SELECT 1"
     return ""
+
+
+def _other_columns(place: Place) -> str:
+    """A view that shows a stream as ALTER STREAM would have changed it."""
+    stream, words = _named(place), [_bare(str(token)) for token in place.tokens[place.at : place.at + 5]]
+    word, column = place.word, next((w for w in words[1:] if w.upper() not in ("COLUMN", "IF", "EXISTS")), "a")
+    if word == "RENAME" and place.word_after == "TO":
+        return f"CREATE VIEW {words[2] if len(words) > 2 else 'T'} AS SELECT * FROM {stream} gives it a second name"
+    changes = {
+        "DROP": f"EXCLUDE ({column})",
+        "RENAME": f"RENAME ({column} AS {words[-1]})",
+        **dict.fromkeys(("ALTER", "MODIFY", "CHANGE"), f"REPLACE (CAST({column} AS ..) AS {column})"),
+    }
+    if word in changes:
+        return (
+            f"a stream keeps its columns, a view shows others: CREATE VIEW v AS SELECT * {changes[word]} FROM {stream}"
+        )
+    return f"a stream stays as it was declared: DROP STREAM {stream}, and declare it again" if word == "SET" else ""
 
 
 def _open_window(place: Place) -> int | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
+from decimal import Decimal
+from functools import partial, reduce
 from typing import Any
 
 from minidsms.elements import Type
 from minidsms.functions.function import FAILED, MOST_CHARACTERS, Function, Signature, fixed, one_of
-from minidsms.values.coded import List
+from minidsms.values.coded import EXACT, List, fitted, unscaled
+from minidsms.values.types import MOST_DIGITS
 
 _INT, _FLOAT, _TEXT, _BOOL = Type.INTEGER, Type.FLOAT, Type.TEXT, Type.BOOLEAN
 _NUMBERS = (_INT, _FLOAT)
@@ -76,6 +78,13 @@ def _always(type_: Type) -> Callable[[Type], Type]:
     return lambda element: type_
 
 
+def _summed(element: Type) -> Type | None:
+    """As SUM: DECIMALs as the longest of their scale."""
+    if element.kind == "DECIMAL":
+        return Type.decimal(MOST_DIGITS, element.scale)
+    return element if element in (_INT, _FLOAT, Type.INTERVAL) else None
+
+
 def _only(*types: Type) -> Callable[[Type], Type | None]:
     return lambda element: element if element in types else None
 
@@ -110,7 +119,7 @@ def _joined(values: List, separator: str, null: str | None = None) -> str:
 
 
 def _split(text: str, separator: str) -> List:
-    return tuple(text.split(separator)) if separator else tuple(text) or ("",)
+    return tuple(text.split(separator)) if separator else tuple(text)
 
 
 def _distinct(values: List) -> List:
@@ -127,8 +136,15 @@ def _sum(values: List) -> Any:
         return None
     if isinstance(numbers[0], float):
         return _real_sum(numbers)
+    if isinstance(numbers[0], Decimal):
+        exact = reduce(EXACT.add, numbers)
+        return FAILED if fitted(exact, Type.decimal(MOST_DIGITS, _scale(exact))) is None else exact
     total = sum(numbers)
     return total if -(2**63) <= total < 2**63 else FAILED
+
+
+def _scale(number: Decimal) -> int:
+    return -int(number.as_tuple().exponent)
 
 
 def _real_sum(numbers: list[float]) -> float:
@@ -140,6 +156,9 @@ def _real_sum(numbers: list[float]) -> float:
 
 def _mean(values: List) -> Any:
     numbers = _present(values)
+    if numbers and isinstance(numbers[0], Decimal):
+        exact = reduce(EXACT.add, numbers)
+        return float(unscaled(exact, _scale(exact))) / len(numbers) / 10 ** _scale(exact)
     return _real_sum([float(n) for n in numbers]) / len(numbers) if numbers else None
 
 
@@ -185,7 +204,7 @@ _LIST = "a list"
 
 FUNCTIONS = (
     Function(
-        "list_value", 1, None, _elements, "values of one type", "the list of these; also `[1, 2]`",
+        "list_value", 0, None, _elements, "values of one type", "the list of these; also `[1, 2]`",
         ("LIST_VALUE(1, NULL, 2)", "[1, None, 2]"), lambda *values: values, strict=False,
     ),
     Function(
@@ -278,11 +297,13 @@ FUNCTIONS = (
         ("LIST_REVERSE([1, 2])", "[2, 1]"), lambda values: values[::-1],
     ),
     Function(
-        "list_sum", 1, 1, _of_list(_only(_INT, _FLOAT, Type.INTERVAL)), "a list of numbers",
-        "the sum; NULLs are ignored", ("LIST_SUM([1, NULL, 2])", "3"), _sum, can_fail=True,
+        "list_sum", 1, 1, _of_list(_summed), "a list of numbers",
+        "the sum, of DECIMALs as DECIMAL(38, s); NULLs are ignored", ("LIST_SUM([1, NULL, 2])", "3"),
+        _sum, can_fail=True,
     ),
     Function(
-        "list_avg", 1, 1, _of_list(lambda element: _FLOAT if element in _NUMBERS else None), "a list of numbers",
+        "list_avg", 1, 1, _of_list(lambda e: _FLOAT if e in _NUMBERS or e.kind == "DECIMAL" else None),
+        "a list of numbers",
         "the mean; NULLs are ignored", ("LIST_AVG([1, NULL, 2])", "1.5"), _mean,
     ),
     Function(

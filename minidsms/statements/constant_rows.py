@@ -20,11 +20,13 @@ from minidsms.answers.results import ResultCodec
 from minidsms.cql import bound, syntax
 from minidsms.cql.binder import Bound, bind
 from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
+from minidsms.cql.coercion import unfit
 from minidsms.cql.errors import CqlError, Error, MemoryLimitError, QueryError
 from minidsms.cql.session import Session, tables_named
 from minidsms.cql.values import check_widths, constant_binder
 from minidsms.elements import MIN_INSTANT, Batch, Field, Schema, Type
 from minidsms.expressions import constant_column
+from minidsms.inputs.values import ValueRefused, value_reader
 from minidsms.operators.relation_events import RelationEvents
 from minidsms.operators.relation_source import ReadsRelation
 from minidsms.plan.planner import plan
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
 COUNTED = (Type.INTEGER, Type.TIMESTAMP, Type.INTERVAL)
 """Types of which Python has ints."""
+_OF_PYTHON = (Type.INTEGER, Type.FLOAT, Type.BOOLEAN, Type.TEXT)
+"""Types whose values Python tells apart itself."""
 
 
 def is_constant(query: syntax.Query, catalog: Catalog) -> bool:
@@ -175,7 +179,8 @@ def insert(db: Connection, statement: syntax.Insert, text: str) -> int:
 
 def _values(db: Connection, statement: syntax.Insert, types: Sequence[Type], text: str) -> list[list[Any]]:
     """The values of every row, each as `push` takes it. types: of the columns they are for."""
-    bind = constant_binder(Session(db.catalog, text))
+    session = Session(db.catalog, text)
+    bind = constant_binder(session)
     context = context_of(db)
 
     @functools.cache
@@ -191,6 +196,12 @@ def _values(db: Connection, statement: syntax.Insert, types: Sequence[Type], tex
         value = codec(found.type).rows(Batch(np.zeros(1, np.int64), None, [column]))[0][0]
         # As INSERT of SQL, where nothing is lost: a parameter may be a Decimal that counts something.
         is_count = isinstance(value, Decimal) and not found.type.scale and type_ in COUNTED
-        return int(value) if is_count else value
+        value = int(value) if is_count else value
+        if found.type is not type_ and type_ in _OF_PYTHON:
+            try:
+                value_reader(type_, db.tick_ns)(value)
+            except ValueRefused:
+                raise unfit(session, found, type_) from None
+        return value
 
     return [list(map(value, row, types)) for row in statement.rows]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from decimal import Context, Decimal
+from fractions import Fraction
 from typing import Any
 
 from minidsms.testing.definition_library import Failure
@@ -53,6 +55,12 @@ def _once(values: List) -> List:
 
 def _sum(values: List) -> Any:
     numbers = _present(values)
+    if numbers and isinstance(numbers[0], Decimal):
+        scale = -int(numbers[0].as_tuple().exponent)
+        digits = int(sum(map(Fraction, numbers)) * 10**scale)
+        if abs(digits) >= 10**38:
+            raise Failure("overflow")
+        return Decimal(digits).scaleb(-scale, Context(prec=100))
     if not numbers or isinstance(numbers[0], int):
         total = sum(numbers) if numbers else None
         if total is not None and not -(2**63) <= total < 2**63:
@@ -69,21 +77,25 @@ def _fsum(numbers: List) -> float:
 
 
 def _mean(values: List) -> Any:
+    if any(isinstance(v, Decimal) for v in values):
+        present = [Fraction(v) for v in _present(values)]
+        power = 10 ** max(-int(v.as_tuple().exponent) for v in _present(values))
+        return float(sum(present) * power) / len(present) / power
     numbers = [float(v) for v in _present(values)]
     return _fsum(numbers) / len(numbers) if numbers else None
 
 
 def _split(text: str, separator: str) -> List:
+    if not separator:
+        return tuple(text[i] for i in range(len(text)))
     parts = [""]
     while text:
-        if separator and text.startswith(separator):
+        if text.startswith(separator):
             parts.append("")
             text = text[len(separator) :]
         else:
             parts[-1] += text[0]
             text = text[1:]
-            if not separator and text:
-                parts.append("")
     return tuple(parts)
 
 

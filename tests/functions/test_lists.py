@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,28 @@ def _answer(query: str) -> list[Any]:
         ("COALESCE(NULL, [k])", [2]),
         ("CAST([1.0, NULL] AS TEXT) || CAST(['é'] AS TEXT)", '[1.0, null]["é"]'),
         ("CASE WHEN k = 2 THEN ['x'] ELSE STRING_SPLIT(t, '') END", ["x"]),
+        ("[]", []),
+        ("CASE WHEN k = 2 THEN [] ELSE [t] END", []),
+        ("CASE WHEN k = 2 THEN [t] ELSE [] END", ["a-b"]),
+        ("IF(k = 1, [v / 2.0], [])", []),
+        ("COALESCE(NULL, [], [t])", []),
+        ("NULLIF([t], [])", ["a-b"]),
+        ("[t] = [] OR [t] IN ([], ['x'])", False),
+        ("[] || [t] || []", ["a-b"]),
+        ("[] || t", ["a-b"]),
+        ("LIST_APPEND([], v / 2.0)", [2.5]),
+        ("LIST_CONTAINS([], t)", False),
+        ("[[], [t], []]", [[], ["a-b"], []]),
+        ("REDUCE([t, t], [], (s, x) -> x || s)", ["a-b", "a-b"]),
+        ("TRANSFORM([], x -> x + 1)", []),
+        ("CAST([] AS STRUCT(a TEXT)[])", []),
+        ("MAP('a' := [], 'b' := [t])", {"a": [], "b": ["a-b"]}),
+        ("CARDINALITY([])", 0),
+        ("STRING_SPLIT('', '')", []),
+        ("STRING_SPLIT('', '-')", [""]),
+        ("LIST_SUM([CAST(1.25 AS DECIMAL(5, 2)), NULL, -2.05])", Decimal("-0.80")),
+        ("LIST_AVG([CAST(1.25 AS DECIMAL(5, 2)), NULL, -2.05])", -0.4),
+        ("LIST_SUM([CAST(NULL AS DECIMAL(5, 2))])", None),
     ],
 )
 def test_lists_read_as_people_write_them(expression: str, value: Any) -> None:
@@ -53,7 +76,8 @@ def test_lists_read_as_people_write_them(expression: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("expression", "told"),
     [
-        ("[]", "a list without elements has no type"),
+        ("CASE WHEN k = 1 THEN [v] ELSE [t] END", "INTEGER[] and TEXT[]"),
+        ("CASE WHEN k = 1 THEN v ELSE [] END", "INTEGER and INTEGER[]"),
         ("[1, 'a']", "INTEGER and TEXT"),
         ("[[1], ['a']]", "INTEGER[] and TEXT[]"),
         ("[1] < [2]", "lists have no order, for <"),
@@ -84,6 +108,10 @@ QUERIES = (
     "DSTREAM (SELECT ARRAY_AGG(v ORDER BY k, t DESC) AS c0, k AS c1 FROM Sb [RANGE 3] GROUP BY k)",
     "SELECT d.l AS c0, COUNT(DISTINCT d.l) AS c1, FIRST(d.l) AS c2 FROM"
     " (ISTREAM (SELECT ARRAY_AGG(v ORDER BY v) AS l, k FROM Sb [RANGE 3] GROUP BY k)) [ROWS 3] AS d GROUP BY d.l",
+    "SELECT CASE WHEN COUNT(*) > 1 THEN ARRAY_AGG(t ORDER BY t) ELSE [] END AS c0,"
+    " COALESCE(ARRAY_AGG(v ORDER BY v), []) AS c1 FROM Sb [RANGE 3] GROUP BY k",
+    "SELECT STRING_SPLIT(SUBSTRING(t, 2), '') AS c0, LIST_SUM([CAST(v AS DECIMAL(20, 3)), 0.125]) AS c1,"
+    " LIST_AVG([CAST(v AS DECIMAL(20, 3)), 0.125, 1.05]) AS c2 FROM Sb [RANGE 3]",
     "SELECT LIST_SUM(ARRAY_AGG(v)) AS c0, CARDINALITY(ARRAY_AGG(DISTINCT t)) AS c1 FROM Sb [RANGE 3 SLIDE 2]",
 )
 
@@ -102,6 +130,7 @@ def test_lists_are_kept_compared_and_let_go_as_other_values_are(query: str) -> N
     [
         ("t -> 'a'", "JSON_EXTRACT(t, 'a'): it has no value for 'a-b', 'a'"),
         ("LIST_SUM([v, 9223372036854775807])", "it has no value for [5, 9223372036854775807]"),
+        ("LIST_SUM([DECIMAL '99999999999999999999999999999999999999', 1])", "it has no value for"),
         ("GENERATE_SERIES(k, v, 0)", "it has no value for 2, 5, 0"),
     ],
 )
@@ -151,3 +180,14 @@ def test_the_shell_shows_and_sorts_lists() -> None:
     rows = [(1, [1, None]), (1, [1, 2]), (None, None)]
     assert sorted(rows, key=sort_key)[0] == (None, None)
     assert [cell(value) for value in rows[0]] == ["1", "[1, None]"]
+
+
+def test_a_list_without_elements_is_inserted_and_set_in_columns_of_any_list() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE RELATION R (k INTEGER, tags TEXT[], pairs STRUCT(a TEXT, b FLOAT)[])")
+        db.execute("INSERT INTO R VALUES (1, [], []), (2, ['a'], [])")
+        db.execute("UPDATE R SET tags = [] WHERE k = 2")
+        answer = db.query("SELECT k, tags, pairs FROM R")
+        db.advance(1)
+        assert sorted(answer.snapshot()) == [(1, [], []), (2, [], [])]
+        assert db.query("SELECT k FROM R WHERE tags = []").expanded.endswith("WHERE tags = LIST_VALUE()")
