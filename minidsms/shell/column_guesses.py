@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from minidsms.cql.printer import print_name
 from minidsms.elements import Type
 
 _MOST_STRANGE = 0.05
@@ -76,6 +77,9 @@ def guess(name: str, texts: Any, comma_is_free: bool) -> Guess | None:
         others = [str(each.options[0][1]) for each in best[1:]]
         also = f"; {' and '.join(others)} fit as well" if others else ""
         return Guess(best[0].type, best[0].options, best[0].instants, best[0].reason + also)
+    grouped = _in_thousands(name, texts)
+    if grouped is not None:
+        return grouped
     for type_, word, arrow in ((Type.INTEGER, "a whole number", pa.int64()), (Type.FLOAT, "a number", pa.float64())):
         numbers = _tried(texts, lambda some, kind=arrow: pc.cast(some, kind))
         tries.append((numbers, word))
@@ -91,6 +95,22 @@ def guess(name: str, texts: Any, comma_is_free: bool) -> Guess | None:
     for read, word in tries:
         if 2 * read.null_count <= len(texts):
             return Guess(Type.TEXT, reason=f"{_counted(name, texts, read, word)}: too many to leave out, so it is TEXT")
+    return None
+
+
+def _in_thousands(name: str, texts: Any) -> Guess | None:
+    """TEXT for numbers with marks between thousands, which no option reads; None where not all are such numbers."""
+    for mark, point in (".,", ",."):
+        form = rf"^[+-]?[0-9]{{1,3}}(\{mark}[0-9]{{3}})*(\{point}[0-9]*)?$"
+        grouped = pc.match_substring_regex(texts, rf"\{mark}[0-9]{{3}}(\{mark}|\{point}|$)")
+        if pc.all(pc.match_substring_regex(texts, form)).as_py() and pc.any(grouped).as_py():
+            column = print_name(name)
+            bare = f"REPLACE({column}, '{mark}', '')"
+            plain = bare if point == "." else f"REPLACE({bare}, ',', '.')"
+            shown = texts.filter(grouped)[0].as_py()
+            return Guess(
+                Type.TEXT, reason=f"{name}: {shown!r} is a number by CAST({plain} AS FLOAT), and TEXT as it stands"
+            )
     return None
 
 

@@ -5,24 +5,25 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from minidsms.cql import syntax
 from minidsms.cql.errors import Error, one_line, quoted
-from minidsms.cql.printer import print_statement
-from minidsms.elements import INT64_MAX, Type
+from minidsms.cql.printer import print_name, print_statement
+from minidsms.elements import Type
 from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT
 from minidsms.inputs.foreign import check_whole
+from minidsms.shell.arrow_types import cql_type, nested_type
 from minidsms.shell.column_guesses import Guess, delimiter_of, guess, guess_epoch, merged_options, slack_of
 from minidsms.sources.blocks import BYTE_ORDER_MARK
 from minidsms.sources.csv_rows import CONVERSION
 from minidsms.sources.files import open_file, unpacked_name
 from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN
-from minidsms.values.types import MOST_DIGITS
 
 _BYTES = 1 << 20
 _JSON = (".json", ".jsonl", ".ndjson")
@@ -96,6 +97,7 @@ def _proposed(sample: _Sample, name: str, path: str | None) -> tuple[str, list[s
             if path is not None and name_.strip().lower() in _OF_CHANGES:
                 raise Error(f"cannot declare {path!r}: {why}; the files of relations have instants and signs there")
         reasons.append("no column looks like an instant: all rows are there from the first instant on")
+        reasons += _fallen(sample)
         return print_statement(syntax.CreateRelation(name, columns, source=source)), reasons
     late = _lateness(sample, by)
     slack = None if not late else syntax.Duration(*_rounded(late))
@@ -129,7 +131,9 @@ def _guessed(sample: _Sample) -> _Sample:
             if any(_differ(own, form) for form in forms):
                 plain = Type.TEXT if types[i] is Type.TIMESTAMP else types[i]
                 found = Guess(
-                    plain, reason=f"{name}: its times are written otherwise than those before, so it is {plain}"
+                    plain,
+                    reason=f"{name}: its times are written otherwise than those before, so it is {plain}"
+                    + f"; CAST({print_name(name)} AS TIMESTAMP) reads ISO times" * (own is None and plain is Type.TEXT),
                 )
             else:
                 forms.append(own)
@@ -179,7 +183,7 @@ def _sample(path: str) -> _Sample:
 
     kind = os.path.splitext(unpacked_name(path))[1]
     try:
-        table, delimiter = _read(path, kind)
+        table, delimiter, mixed = _read(path, kind)
         is_named = all(name.strip() for name in table.column_names)
     except UnicodeDecodeError:
         raise Error(f"cannot read {path!r}: its first line is no UTF-8\nhelp: {CONVERSION}") from None
@@ -191,10 +195,26 @@ def _sample(path: str) -> _Sample:
     if delimiter and not (table.column_names and is_named):
         raise Error(f"{path!r} has no line of names\nhelp: its first line names the columns, or it is no CSV file")
     sample = _held(table, delimiter, Type.TEXT if delimiter or kind in _JSON else None)
-    if kind in _JSON:  # in other lines something else may be nested there
-        types = [Type.TEXT if type_.is_nested else type_ for type_ in sample.types]
-        return replace(sample, types=types)
-    return sample
+    return _with_nested(sample, mixed) if kind in _JSON else sample
+
+
+def _with_nested(sample: _Sample, mixed: Collection[str]) -> _Sample:
+    """The sample of JSON lines with types for what is nested in them, and what may be otherwise in other lines. mixed:
+    columns of texts, since not all that is nested there has one type.
+    """
+    types, guesses = list(sample.types), dict(sample.guesses)
+    for i, name in enumerate(sample.names):
+        column = sample.table.column(i).combine_chunks()
+        if not pa.types.is_nested(column.type) and name not in mixed:
+            continue
+        types[i] = (None if name in mixed else nested_type(column)) or Type.TEXT
+        reason = (
+            f"{name}: {types[i]}, as in the first {len(column):,} rows; TEXT takes rows of other fields and types, too"
+        )
+        if types[i] is Type.TEXT:
+            reason = f"{name}: what is nested there has no one type, so it is TEXT, the JSON as it is written"
+        guesses[name] = Guess(types[i], reason=reason)
+    return replace(sample, types=types, guesses=guesses)
 
 
 def _held(table: Any, delimiter: str, otherwise: Type | None = None) -> _Sample:
@@ -203,7 +223,7 @@ def _held(table: Any, delimiter: str, otherwise: Type | None = None) -> _Sample:
     types: list[Type] = []
     kept, left_out = [], []
     for i, field in enumerate(table.schema):
-        type_ = _type(field.type, table.column(i)) or otherwise
+        type_ = cql_type(field.type, table.column(i)) or otherwise
         if not field.name:
             why = f"column {i + 1} is left out: it has no name"
         elif keys.count(keys[i]) > 1:
@@ -223,20 +243,20 @@ def _held(table: Any, delimiter: str, otherwise: Type | None = None) -> _Sample:
     return _Sample(chosen.column_names, types, chosen, {}, delimiter, tuple(left_out))
 
 
-def _read(path: str, kind: str) -> tuple[Any, str]:
-
+def _read(path: str, kind: str) -> tuple[Any, str, Collection[str]]:
+    """The beginning as a table; the delimiter; the columns whose nested values of several types are texts in it."""
     if kind in (".parquet", ".pq"):
         from pyarrow import parquet
 
         file = parquet.ParquetFile(path)
         first = next(file.iter_batches(1000), None)
-        return file.schema_arrow.empty_table() if first is None else _table(first), ""
+        return file.schema_arrow.empty_table() if first is None else _table(first), "", ()
     if kind in (".arrow", ".ipc", ".feather"):
         from pyarrow import ipc
 
         table = ipc.open_file(path).read_all()
         check_whole(table)
-        return table.slice(0, 1000), ""
+        return table.slice(0, 1000), "", ()
     file = open_file(path)
     try:
         start = file.data.read(_BYTES)
@@ -245,7 +265,8 @@ def _read(path: str, kind: str) -> tuple[Any, str]:
     if len(start) == _BYTES:
         start = start[: start.rfind(b"\n") + 1]
     if kind in _JSON:
-        return _read_json(start, path), ""
+        table, mixed = _read_json(start)
+        return table, "", mixed
     from pyarrow import csv
 
     if not start.removeprefix(BYTE_ORDER_MARK).split(b"\n", 1)[0].strip():
@@ -253,11 +274,11 @@ def _read(path: str, kind: str) -> tuple[Any, str]:
     delimiter = delimiter_of(start.split(b"\n", 1)[0].decode("utf-8", "replace"))
     options = csv.ConvertOptions(strings_can_be_null=True, null_values=[""])
     form = csv.ParseOptions(delimiter=delimiter, invalid_row_handler=lambda row: "skip")
-    return csv.read_csv(pa.BufferReader(start), parse_options=form, convert_options=options), delimiter
+    return csv.read_csv(pa.BufferReader(start), parse_options=form, convert_options=options), delimiter, ()
 
 
-def _read_json(lines: bytes, path: str) -> Any:
-    """A table, in which what is nested may be a text: where members inside have several types, Arrow reads no lines."""
+def _read_json(lines: bytes) -> tuple[Any, Collection[str]]:
+    """A table, and the columns of which it has texts: where what is nested has several types, Arrow reads no lines."""
     from pyarrow import json as arrow_json
 
     from minidsms.sources.json_rows import ARRAY_HELP, crashes_arrow, line_of_array
@@ -268,7 +289,7 @@ def _read_json(lines: bytes, path: str) -> Any:
     if crashes_arrow(lines):
         raise pa.ArrowInvalid("null where an object should stand")
     try:
-        return arrow_json.read_json(pa.BufferReader(lines))
+        return arrow_json.read_json(pa.BufferReader(lines)), ()
     except pa.ArrowInvalid as error:
         try:
             rows = [json.loads(line) for line in lines.splitlines() if line.strip()]
@@ -276,8 +297,21 @@ def _read_json(lines: bytes, path: str) -> Any:
             raise error from None  # it tells the row
         if not all(isinstance(row, dict) for row in rows):
             raise
-    flat = [{k: json.dumps(v) if isinstance(v, dict | list) else v for k, v in row.items()} for row in rows]
-    return arrow_json.read_json(pa.BufferReader("\n".join(map(json.dumps, flat)).encode()))
+    nested = {k for row in rows for k, v in row.items() if isinstance(v, dict | list)}
+    mixed = {name for name in nested if not _is_of_one_type([row.get(name) for row in rows])}
+    flat = [{k: json.dumps(v) if k in mixed and isinstance(v, dict | list) else v for k, v in r.items()} for r in rows]
+    return arrow_json.read_json(pa.BufferReader("\n".join(map(json.dumps, flat)).encode())), mixed
+
+
+def _is_of_one_type(values: Sequence[Any]) -> bool:
+    """Whether Arrow reads the values as members of one name."""
+    from pyarrow import json as arrow_json
+
+    try:
+        arrow_json.read_json(pa.BufferReader("\n".join(json.dumps({"": value}) for value in values).encode()))
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _table(batch: Any) -> Any:
@@ -286,59 +320,31 @@ def _table(batch: Any) -> Any:
     return pa.Table.from_batches([batch])
 
 
-def _type(type_: Any, values: Any = None) -> Type | None:
-    """The CQL type that holds an Arrow type's values; None where there is none. values: some of them, where known."""
-    from pyarrow import types
-
-    if isinstance(type_, pa.BaseExtensionType):
-        type_ = type_.storage_type
-    if types.is_dictionary(type_) or types.is_run_end_encoded(type_):
-        return _type(type_.value_type)
-    if types.is_uint64(type_) and values is not None and (pc.max(values).as_py() or 0) > INT64_MAX:
-        return Type.decimal(20, 0)
-    if types.is_integer(type_):
-        return Type.INTEGER
-    if types.is_decimal(type_) and 0 <= type_.scale <= type_.precision <= MOST_DIGITS:
-        return Type.decimal(type_.precision, type_.scale)
-    if types.is_floating(type_) or types.is_decimal(type_):
-        return Type.FLOAT
-    if types.is_boolean(type_):
-        return Type.BOOLEAN
-    if types.is_timestamp(type_) or types.is_date(type_):
-        return Type.TIMESTAMP
-    if types.is_time(type_):
-        return Type.TIME
-    if types.is_duration(type_):
-        return Type.INTERVAL
-    if any(each(type_) for each in (types.is_string, types.is_large_string, types.is_string_view, types.is_null)):
-        return Type.TEXT
-    return _nested_type(type_) if types.is_nested(type_) else None
-
-
-def _nested_type(type_: Any) -> Type | None:
-    from pyarrow import types
-
-    if types.is_map(type_):
-        key, value = _type(type_.key_type), _type(type_.item_type)
-        return None if value is None or key not in (Type.TEXT, Type.INTEGER) else Type.map(key, value)
-    if types.is_struct(type_):
-        fields = [(field.name, _type(field.type)) for field in type_]
-        names = {name.lower() for name, _ in fields if name}
-        held = [(name, each) for name, each in fields if each is not None]
-        return Type.struct(held) if len(held) == len(names) == len(fields) > 0 else None
-    value = None if types.is_union(type_) else _type(type_.value_type)
-    return None if value is None else value.list_type
-
-
 def _instants(sample: _Sample) -> str | None:
     """The first TIMESTAMP column, else an INTEGER column called like an instant whose values never fall."""
     for name, type_ in zip(sample.names, sample.types):
         if type_ is Type.TIMESTAMP:
             return name
+    return next((name for name, values in _called_instants(sample) if values == sorted(values)), None)
+
+
+def _called_instants(sample: _Sample) -> Iterator[tuple[str, list[int]]]:
+    """INTEGER columns that are called like instants, and their values, which might be some."""
     for name, type_ in zip(sample.names, sample.types):
         if type_ is Type.INTEGER and name.lower() in _INSTANTS:
             column = sample.table.column(sample.names.index(name))
             values = column.drop_null().to_pylist() if pa.types.is_integer(column.type) else []
-            if values and values == sorted(values) and values[0] > FIRST_INSTANT and values[-1] < LAST_INSTANT:
-                return name
-    return None
+            if values and min(values) > FIRST_INSTANT and max(values) < LAST_INSTANT:
+                yield name, values
+
+
+def _fallen(sample: _Sample) -> list[str]:
+    """Why columns that are called like instants are taken for none."""
+    told = []
+    for name, values in _called_instants(sample):
+        before, fallen = next((a, b) for a, b in pairwise(values) if b < a)
+        told.append(
+            f"{name}: {fallen} stands behind {before}, so it is no instant; if it is one, declare a STREAM with "
+            f"TIMESTAMP BY {print_name(name)} SLACK n"
+        )
+    return told

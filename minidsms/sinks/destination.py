@@ -95,7 +95,7 @@ def cannot_write(path: str, error: Exception) -> Error:
     """The error for a file that cannot be written."""
     if isinstance(error, FileNotFoundError):
         folder = os.path.dirname(path) or "."
-        hint = f"relative paths start at {os.getcwd()}"
+        hint = f"mkdir -p {folder} makes it; relative paths start at {os.getcwd()}"
         return Error(f"cannot write {path!r}: there is no folder {folder!r}\nhelp: {hint}")
     if isinstance(error, IsADirectoryError):
         return Error(f"cannot write {path!r}: it is a folder\nhelp: name a file in it")

@@ -240,7 +240,10 @@ class Entry:
         elif re.search(r"'[+-]?[0-9]*[.][0-9]*' cannot be read as INTEGER", reason):
             hint = "a number with a point is a FLOAT, or DECIMAL(p, s): declare the column so"
         elif "cannot be read as TIMESTAMP" in reason:
-            hint = "times are ISO; write WITH (time_format = '%d.%m.%Y %H:%M'), or (epoch = 'seconds') for numbers"
+            hint = (
+                "times are ISO; WITH (time_format = '%d.%m.%Y %H:%M'), or (epoch = 'seconds') for numbers, is of all "
+                "times of a file: declare others TEXT, and write CAST(t AS TIMESTAMP) for ISO ones"
+            )
         error = DataError(f"no row can be read, of {self._rejected}: {reason}\nhelp: {hint}")
         self._batches = _failing(error)
         raise error

@@ -351,11 +351,91 @@ def test_what_is_nested_in_parquet_is_proposed_as_it_is(tmp_path: Path) -> None:
     assert _read_as_proposed(path) == rows
 
 
-def test_what_is_nested_in_json_is_proposed_as_text_also_where_its_types_change(tmp_path: Path) -> None:
+NESTED = [
+    (['{"a": 1, "b": "x"}', '{"a": 2}', "null"], "STRUCT(a INTEGER, b TEXT)"),
+    (['["x"]', "[]", "null"], "TEXT[]"),
+    (['[{"p": 1}]', '[{"p": 1.5, "t": "2024-05-01T00:00:00"}]'], "STRUCT(p FLOAT, t TEXT)[]"),
+    (['{"k": 1}', '{"l": 2}', "{}"], "MAP(TEXT, INTEGER)"),
+    (['{"k": 1, "l": 2}', '{"l": 2}'], "STRUCT(k INTEGER, l INTEGER)"),
+    (["[]", "[]"], "TEXT"),
+    (["{}", "{}"], "TEXT"),
+    (['{"a": null}', '{"a": []}'], "TEXT"),
+    (['{"a": 1, "A": 2}', '{"a": 1}'], "TEXT"),
+    (['{"": 1}', '{"": 2}'], "TEXT"),
+    (["[" * 17 + "1" + "]" * 17], "TEXT"),
+    (['{"a": 1}', '{"a": "x", "b": []}', "[1]"], "TEXT"),
+]
+
+
+@pytest.mark.parametrize(("texts", "type_"), NESTED)
+def test_what_is_nested_in_json_is_proposed_as_it_is_or_as_text_where_its_types_differ(
+    tmp_path: Path, texts: list[str], type_: str
+) -> None:
     path = tmp_path / "t.json"
-    texts = '{"a": 1}', '{"a": "x", "b": []}', "[1]"
-    path.write_text("".join(f'{{"at": {i}, "p": {text}}}\n' for i, text in enumerate(texts)))
-    assert _read_as_proposed(path) == list(enumerate(texts))
+    path.write_text("".join(f'{{"at": {i}, "p": {text}, "q": [1]}}\n' for i, text in enumerate(texts)))
+    declared, reasons = proposal_for(str(path))
+    assert f"(at INTEGER, p {type_}, q INTEGER[])" in declared
+    why = "has no one type, so it is TEXT" if type_ == "TEXT" else f"p: {type_}, as in the first {len(texts)} rows"
+    assert any(why in reason for reason in reasons)
+    values = [json.loads(text) for text in texts]
+    if type_ == "TEXT":
+        assert _read_as_proposed(path) == [(i, str(text), [1]) for i, text in enumerate(texts)]
+        return
+    read = [row[1] for row in _read_as_proposed(path)]
+    assert len(read) == len(values)
+    for found, value in zip(read, values):
+        if isinstance(value, dict):
+            assert {k: v for k, v in found.items() if v is not None} == value
+        elif not value or not isinstance(value[0], dict):
+            assert found == value
+
+
+def test_a_column_called_like_an_instant_whose_values_fall_is_told_with_the_way_out(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("ts,v\n3,1\n5,2\n4,3\n")
+    declared, reasons = proposal_for(str(path))
+    assert declared.startswith("CREATE RELATION")
+    assert any("ts: 4 stands behind 5" in each and "TIMESTAMP BY ts SLACK n" in each for each in reasons)
+
+
+@pytest.mark.parametrize(
+    ("values", "number"),
+    [
+        (["1.234,50", "12,00", "-7"], "CAST(REPLACE(REPLACE(v, '.', ''), ',', '.') AS FLOAT)"),
+        (["1,234.50", "12.00", "-7"], "CAST(REPLACE(v, ',', '') AS FLOAT)"),
+        (["1.234.567", "12", "-7"], "CAST(REPLACE(REPLACE(v, '.', ''), ',', '.') AS FLOAT)"),
+    ],
+)
+def test_numbers_with_marks_between_thousands_are_texts_and_told(
+    tmp_path: Path, values: list[str], number: str
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("k;v\n" + "".join(f"a;{value}\n" for value in values))
+    declared, reasons = proposal_for(str(path))
+    assert "v TEXT" in declared and any(number in each for each in reasons)
+    with minidsms.connect() as db:
+        db.execute(declared)
+        q = db.query(f"SELECT {number} FROM t")
+        db.run()
+        plain = [
+            v.replace(".", "").replace(",", ".") if number.count("REPLACE") == 2 else v.replace(",", "") for v in values
+        ]
+        assert sorted(q.snapshot()) == sorted((float(text),) for text in plain)
+
+
+def test_iso_times_beside_those_of_another_form_are_texts_that_can_be_cast(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("at,iso\n01.02.2020 10:00,2020-02-01T10:00:00Z\n")
+    declared, reasons = proposal_for(str(path))
+    assert any("CAST(iso AS TIMESTAMP) reads ISO times" in each for each in reasons)
+    with minidsms.connect() as db:
+        db.execute(declared)
+        q = db.query("SELECT at = CAST(iso AS TIMESTAMP) FROM t")
+        db.run()
+        assert [change.row for change in q.fetch()] == [(True,)]
+        wrong = declared.replace("iso TEXT", "iso TIMESTAMP").replace("STREAM t", "STREAM u")
+        with pytest.raises(Error, match=r"is of all times of a file: declare others TEXT"):
+            db.execute(wrong), db.run()
 
 
 @pytest.mark.parametrize("line", ["no JSON", '{"p": ' + "[" * 100_000, '{"p": ' + "9" * 5000 + "}"])
