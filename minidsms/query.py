@@ -173,7 +173,8 @@ class Query(RunningQuery, AsFrames):
     def _check_position(self, ack: int) -> None:
         first, end = self.position, self.results
         if isinstance(ack, bool) or not isinstance(ack, int) or not first <= ack <= end:
-            raise Error(f"query {self.name}: ack is a position from {first} to {end}, not {ack!r}")
+            hint = "fetch() gives all changes that have come; a position says which of them need not be kept"
+            raise Error(f"query {self.name}: ack is a position from {first} to {end}, not {ack!r}\nhelp: {hint}")
         if first < ack < end and not (self.network.group is not None and self.network.group.is_immediate):
             instants = np.concatenate([batch.ts for batch in self._collect()])
             if instants[ack - first - 1] == instants[ack - first]:

@@ -61,6 +61,7 @@ def test_times_are_read_from_texts(db: Connection) -> None:
         ("INSERT OR REPLACE INTO Q VALUES (1)", "no KEY"),
         ("INSERT OR REPLACE INTO S VALUES ('a', 1)", "is a stream"),
         ("INSERT INTO S SELECT k, v FROM S", "VALUES (..)"),
+        ("INSERT INTO q1 VALUES (1)", '"q1" is a query: its rows come from what it reads'),
         ("SELECT v", "a column needs FROM"),
         ("VALUES (1), (2, 3)", "a row has 2 values, not 1"),
     ],

@@ -44,7 +44,13 @@ def test_every_module_can_be_imported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("fetchall", r"fetch\(\).*snapshot\(\)"), ("fetchdf", r"df\(\)"), ("nothing", "'nothing'$")]
+    ("name", "hint"),
+    [
+        ("fetchall", r"fetch\(\).*snapshot\(\)"),
+        ("fetchdf", r"df\(\)"),
+        ("subscribe", r"on_change\(fn\)"),
+        ("nothing", "'nothing'$"),
+    ],
 )
 def test_the_names_of_other_systems_lead_to_those_of_this_one(name: str, hint: str) -> None:
     db = minidsms.connect()

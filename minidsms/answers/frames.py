@@ -24,6 +24,7 @@ _ELSEWHERE = {
     ),
     **dict.fromkeys(("fetchdf", "to_df", "to_pandas", "toPandas"), "df() gives a pandas DataFrame"),
     **dict.fromkeys(("to_arrow", "to_arrow_table", "fetch_arrow_table"), "arrow() gives a pyarrow table"),
+    **dict.fromkeys(("subscribe", "listen", "on"), "on_change(fn) calls fn with every change of a query"),
     "to_polars": "pl() gives a polars DataFrame",
 }
 """What other systems call it, and what to write here."""

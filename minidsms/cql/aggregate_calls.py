@@ -18,7 +18,11 @@ from minidsms.cql.long_number import LongNumber
 from minidsms.cql.session import Session
 from minidsms.elements import Type
 
-_HINTS = {"min": "the least of several values is LEAST", "max": "the greatest of several values is GREATEST"}
+_HINTS = {
+    "min": "the least of several values is LEAST",
+    "max": "the greatest of several values is GREATEST",
+    "count": "rows where several are not NULL: COUNT(*) FILTER (WHERE a IS NOT NULL AND b IS NOT NULL)",
+}
 
 
 def _where(condition: bound.Expr, value: bound.Expr) -> bound.Expr:

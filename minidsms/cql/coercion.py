@@ -152,8 +152,8 @@ def mismatch(session: Session, exprs: Sequence[bound.Expr], what: str) -> CqlErr
         f"{what} {first.type} and {odd.type}",
         odd.span if odd.span != (0, 0) else first.span,
         f"this is {odd.type}",
-        _unquoted(first, odd)
-        or _unquoted(odd, first)
+        unquoted(first, odd)
+        or unquoted(odd, first)
         or next(
             (
                 f"convert one of them: CAST({session.snippet(this.span) or '..'} AS {other.type})"
@@ -165,7 +165,7 @@ def mismatch(session: Session, exprs: Sequence[bound.Expr], what: str) -> CqlErr
     )
 
 
-def _unquoted(number: bound.Expr, text: bound.Expr) -> str:
+def unquoted(number: bound.Expr, text: bound.Expr) -> str:
     """The hint for a number that is written in quotes beside another one; "" where it is none."""
     if not isinstance(text, bound.Literal) or text.type is not Type.TEXT or text.is_cast:
         return ""
@@ -176,7 +176,7 @@ def _unquoted(number: bound.Expr, text: bound.Expr) -> str:
 def unfit(session: Session, expr: bound.Expr, target: Type) -> CqlError:
     """The error for a value that a column of the type does not take."""
     found = session.snippet(expr.span) or ".."
-    hint = _unquoted(bound.Literal(target, None), expr)
+    hint = unquoted(bound.Literal(target, None), expr)
     if target is Type.TEXT and isinstance(expr, bound.Literal) and expr.type in (Type.INTEGER, Type.FLOAT):
         hint = f"a text stands in quotes: '{found}'"
     elif can_cast(expr.type, target) and not (expr.type is Type.TEXT and target is not Type.BOOLEAN):

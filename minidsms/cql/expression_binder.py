@@ -340,6 +340,10 @@ class ExpressionBinder:
             if self.context.clause.startswith("the aggregate"):
                 hint = f"the select list gives this name after {self.context.clause}: repeat the expression"
         hint = hint or error.hint or f"a text stands in quotes: '{name.name[:40]}'"
+        if self.context.clause == "HAVING" and not (error.hint or foreign_hint(name.name)) and not is_given:
+            hint += (
+                f"; a column of the select list has the name that AS gives it: COUNT(*) AS {print_name(name.name[:40])}"
+            )
         return CqlError(error.reason, self.session.text, name.span, error.note, hint)
 
     def _find(self, context: Context, name: syntax.Name) -> bound.Expr | None:

@@ -123,7 +123,8 @@ def _by_name(text: str, between: list[str], found: list[re.Match[str]], values: 
         used.add(name.lower())
     unused = [name for name in values if name not in used]
     if unused:
-        raise CqlError(f"the text has no parameter ${unused[0]}", text)
+        hint = f"write ${unused[0]}, not :{unused[0]}" if f":{unused[0]}" in text.lower() else ""
+        raise CqlError(f"the text has no parameter ${unused[0]}", text, hint=hint)
     return _filled(text, between, found, [values[match.group("name").lower()] for match in found])
 
 

@@ -711,7 +711,10 @@ class TreeBuilder(ExpressionBuilder):
                 continue
             if "source" not in given:
                 at = next(c for c in clauses if c.field == field)
-                raise self.fail(f"{keyword} describes what FROM names", at, hint="add FROM 'path'")
+                words = [option.name for option in at.value] if field == "options" else []
+                is_topic = any("kafka" in word or word in ("connector", "topic") for word in words)
+                hint = "add FROM 'kafka://host:9092/topic' FORMAT json" if is_topic else "add FROM 'path'"
+                raise self.fail(f"{keyword} describes what FROM names", at, hint=hint)
             given["source"] = dataclasses.replace(given["source"], **{field: value})
         return given
 

@@ -364,6 +364,8 @@ def way_out_by_grammar(place: Place, text: str) -> str:
     if place.at == 1 and place.statement == "IDENT" and "UNION" in expected:
         if place.word_before() == "DESC":
             return "write DESCRIBE name"
+        if token is None:
+            return f"write SELECT * FROM {place.before()}; db.queries has the queries that run, by their names"
         return "a statement begins with SELECT, " + ", ".join(sorted(STATEMENT_WORDS))
     if word == "MATCH_CONDITION" or "MATCH_CONDITION" in expected:
         return (
@@ -410,6 +412,8 @@ def _in_declaration(place: Place) -> str:
         return "columns are computed by queries: a column is a name and a type"
     if word == "FROM" and expected == {"LPAR"}:
         return A_FILE
+    if place.kind == "LPAR" and place.word_before() == "BY" and place.word_before(2) == "TIMESTAMP":
+        return f"one column stands there without parentheses: TIMESTAMP BY {place.word_after.lower() or 'ts'}"
     if place.word_before() == "SLACK":
         return "a length of time is a bare number and a unit: SLACK 5 SECONDS"
     if place.word_before() == "LATE":
@@ -511,6 +515,8 @@ def _in_clauses(place: Place) -> str:
         return f"write INTERVAL ({place.before()}) {word}"
     if last == "INTERVAL" and kind == "NUMBER":
         return f"{_UNIT_HINT}, and beside a TIMESTAMP or DATE MONTHS, QUARTERS and YEARS"
+    if last_kind == "IS" and kind in ("NUMBER", "TEXT"):
+        return "values are compared by =, or where NULL is equal to NULL by IS NOT DISTINCT FROM"
     if last_kind == "IN" and kind != "LPAR":
         return "the values stand in parentheses: x IN (1, 2)"
     return ""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from minidsms.cql import bound, syntax
-from minidsms.cql.coercion import mismatch
+from minidsms.cql.coercion import mismatch, unquoted
 from minidsms.cql.errors import CqlError
 from minidsms.cql.functions import FUNCTIONS, can_cast, common_type
 from minidsms.cql.scope import listing
@@ -84,6 +84,8 @@ def _conversion(session: Session, function: Function, args: Sequence[bound.Expr]
                 continue
             first = args[changed[0]]
             written = session.snippet(first.span) or ".."
+            if plain := unquoted(bound.Literal(target, None), first):
+                return plain
             if can_cast(first.type, target):
                 return f"convert it: CAST({written} AS {target})"
             if isinstance(first, bound.Literal):

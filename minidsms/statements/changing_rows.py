@@ -65,7 +65,9 @@ def _check_relation(table: syntax.TableRef, catalog: Catalog, text: str) -> None
         return
     kind = catalog.kind_of(table.name)
     if kind is not None:
-        raise CqlError(f"{table.name} is a {kind}: only rows of a relation leave or change", text, table.span)
+        hint = f"a window says how long rows of a stream stay: SELECT .. FROM {table.name} [RANGE 10 SECONDS] WHERE .."
+        reason = f"{table.name} is a {kind}: only rows of a relation leave or change"
+        raise CqlError(reason, text, table.span, "", hint if kind == "stream" else "")
     there = ", ".join(each.name for each in catalog.relations.values())
     raise CqlError(f'no relation "{table.name}"', text, table.span, f"there are: {there}" if there else "there is none")
 

@@ -153,7 +153,9 @@ def insert(db: Connection, statement: syntax.Insert, text: str) -> int:
         raise CqlError(f"{statement.name} is written by the engine", text, statement.name_span)
     if definition is None:
         note = f"there are: {', '.join(each.name for each in there)}" if there else "nothing has been declared yet"
-        raise CqlError(f'no stream or relation "{statement.name}"', text, statement.name_span, note)
+        kind = "query" if statement.name in db.queries else db.catalog.kind_of(statement.name)
+        hint = "" if kind is None else f'"{statement.name}" is a {kind}: its rows come from what it reads'
+        raise CqlError(f'no stream or relation "{statement.name}"', text, statement.name_span, note, hint)
     names = [field.name.lower() for field in definition.schema]
     columns = [name.lower() for name in statement.columns] or names
     for written, name in zip(statement.columns, columns):

@@ -300,3 +300,10 @@ def test_a_day_is_an_instant_too() -> None:
         db.execute("INSERT INTO S (at, ts) VALUES (?, 1)", [dt.date(1970, 1, 2)])
         db.advance(2)
         assert len(query.fetch()) == 1
+
+
+def test_a_parameter_written_as_elsewhere_is_told() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (v INTEGER)")
+        with pytest.raises(minidsms.CqlError, match=r"write \$v, not :v"):
+            db.query("SELECT v FROM S WHERE v = :v", params={"v": 1})
