@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from minidsms.answers.callbacks import Callbacks
 from minidsms.archive.connected import begin, target_of
 from minidsms.archive.recorder import Recorder
 from minidsms.archive.storage import local
@@ -25,9 +24,10 @@ from minidsms.cql.catalog import RelationDef, StreamDef
 from minidsms.cql.errors import Error
 from minidsms.cql.parameters import Parameters, written
 from minidsms.cql.parser import parse
+from minidsms.durability.acknowledgements import Acknowledgements
 from minidsms.durability.backup import copy, sizes_of
 from minidsms.durability.checkpoints import Checkpoints
-from minidsms.durability.entry import advance, encoded, shed, taken
+from minidsms.durability.entry import advance, encoded, shed
 from minidsms.durability.folder import (
     Metadata,
     check_outside,
@@ -47,6 +47,7 @@ from minidsms.durability.kept_files import KeptFiles, answers_wait
 from minidsms.durability.kept_sources import SourceToCome, address_of
 from minidsms.durability.lock import FolderLock
 from minidsms.durability.log import Log
+from minidsms.durability.log_writer import LogWriter, Taking
 from minidsms.durability.places import place_of
 from minidsms.durability.recovery import replay
 from minidsms.durability.repair import repaired
@@ -124,20 +125,18 @@ class DurableConnection(Connection):
     def _begin(self, folder: str) -> None:
         """What there is before the log is read."""
         self.folder = os.path.abspath(local(os.fsdecode(folder), "a connection is kept"))
-        self.log: Log | None = None
-        self._depth = 0
         self.is_replayed = True
         self.files = KeptFiles()
+        self.writer = LogWriter(self.files)
+        self._acknowledgements = Acknowledgements(self.writer, self.files)
         self.archives = KeptArchives()
         self.checkpoints = Checkpoints(self)
         self._wants_checkpoint = False
         self.script: dict[int, int] = {}
         """Of the file that `minidsms run` carries out: digests of the statements that have been, by their number."""
-        self._noted: dict[str, int] = {}
-        """By query: the position that is in the log."""
         self.copying = threading.RLock()
         """Held while the files of the log must stay; before `lock`."""
-        self._is_astray = self._is_ending = self._is_following = False
+        self._is_following = False
         self.endings: dict[str, tuple[Failure, int]] = {}
         """By query, where it is going to fail by the entry that is being carried out, and after how many answers."""
         self._history: dict[str, memoryview] = {}
@@ -183,97 +182,42 @@ class DurableConnection(Connection):
 
     def _go_on_in(self, log: Log) -> None:
         """From now on everything goes to this log."""
-        self.log = self.archives.log = log
+        self.writer.log = self.archives.log = log
         for each in self.inputs:
             if each.journal is not None:
                 each.journal.log = log
 
     # ---------------------------------------------------------------------------------------------------- the log
 
-    @contextlib.contextmanager
-    def logged(self, kind: str, rows: Sequence[Part] = (), **fields: Any) -> Iterator[None]:
-        """Carry out what the context does as one entry of the log. The lock is held; what is part of another entry, or
-        comes from the log, is in it already. rows: behind its header.
-        """
-        if self.log is None or self._depth or self._is_ending:
-            yield
-            return
-        self._mark(is_forced=True)  # what ends with this entry is marked before it
-        n_queries, writing = len(self.queries), self.files.writing
-        number = self.log.append(encoded({"kind": kind, **fields}), *rows)
-        self._depth += 1
-        try:
-            if self.files.are_open or "mark" in fields:
-                self.log.sync()  # a file is begun, or takes its place, only when that is known for good
-            yield
-        except BaseException:
-            left = [sink for key, sink in writing.items() if key not in self.files.writing]
-            if not left or not all(sink.has_ended for sink in left):  # else the query has ended, too
-                self._undo(number)
-            # A query that could not end, or its file, is still there in the log.
-            self._is_astray |= len(self.queries) < n_queries or bool(left)
-            raise
-        finally:
-            self._depth -= 1
-        with contextlib.suppress(Error):  # the entry itself is there
-            self.log.append(encoded({"kind": "done", "of": number}))
-        self.log.commit()
-        self._mark(is_forced=False)
+    @property
+    def log(self) -> Log | None:
+        """None while it is carried out."""
+        return self.writer.log
 
-    def _undo(self, number: int) -> None:
-        """What an entry asks for has not been done."""
-        assert self.log is not None
-        if self.log.next == number + 1:
-            self.log.retract(number)
-        else:
-            self._append_amid(kind="undone")
-
-    def _append_amid(self, **fields: Any) -> None:
-        """Write an entry about what the one that is being carried out has come to."""
-        assert self.log is not None
-        try:
-            self.log.append(encoded(fields), is_amid=True)
-        except BaseException:
-            self._is_astray = True
-            raise
+    def logged(self, kind: str, rows: Sequence[Part] = (), **fields: Any) -> contextlib.AbstractContextManager[None]:
+        """See `LogWriter.entry`."""
+        return self.writer.entry(self.queries, rows, {"kind": kind, **fields})
 
     def note_failure(self, query: RunningQuery, failure: Failure) -> None:
-        if self.log is not None and not self._is_astray and not self._is_ending:
+        if self.log is not None and not self.writer.is_astray and not self.writer.is_ending:
             told = {"ts": failure.ts, "reason": failure.reason, "results": query.results}
-            self._append_amid(kind="failed", query=query.name, **told)
+            self.writer.append_amid(kind="failed", query=query.name, **told)
 
     def cut_short(self, groups: Sequence[Group], error: BaseException) -> None:
         if self.log is not None and isinstance(error, _OF_THE_PROCESS):
-            self._is_astray = True  # when the call comes again, no query fails
+            self.writer.go_astray()  # when the call comes again, no query fails
         super().cut_short(groups, error)
 
     def note_shed(self, stream: StreamInput, rows: Int64Array, kept: BoolArray | None) -> None:
         if self.log is not None and kept is not None:
-            self._append_amid(**shed(rows[~kept]))
+            self.writer.append_amid(**shed(rows[~kept]))
 
     def ending_of(self, query: RunningQuery) -> tuple[Failure, int] | None:
         return self.endings.get(query.name.lower())
 
-    def took(self, before: int, error: BaseException | None) -> None:
-        """A call has ended, before which the log had so many entries."""
-        if self.log is None:
-            return
-        if error is None or Callbacks.raised(error):
-            self.log.commit()
-        elif not isinstance(error, Error):
-            self._is_astray |= self.log.next != before
-
-    def _append(self, **fields: Any) -> None:
-        if self.log is not None and not self._depth:
-            self.log.append(encoded(fields))
-
     def _check(self) -> None:
         super()._check()
-        if self._is_astray:
-            raise Error(
-                "a call was interrupted on its way through the engine; the log alone knows what it has done\n"
-                "help: close the connection and open the folder again"
-            )
+        self.writer.check()
 
     def position(self, name: str) -> int:
         """How many elements of a stream or relation are on disk, those that LATE DROP has dropped among them: where a
@@ -304,9 +248,9 @@ class DurableConnection(Connection):
         """Other calls wait, all that has come has been processed and told; gives the number of entries."""
         with self._callbacks.held(), self.lock:
             self._check()
-            self._append(kind="process")
+            self.writer.append(kind="process")
             self.settle()
-            self._mark(is_forced=True)
+            self.writer.mark(is_forced=True)
             assert self.log is not None
             yield self.log.next
 
@@ -340,7 +284,8 @@ class DurableConnection(Connection):
         try:
             save(self.folder, metadata)
         except OSError:
-            self._is_astray = metadata_of(self.folder) != self.metadata
+            if metadata_of(self.folder) != self.metadata:
+                self.writer.go_astray()
             raise
         assert self.log is not None
         left, self.metadata = self.log, metadata
@@ -437,8 +382,8 @@ class DurableConnection(Connection):
             try:
                 result = carry_out(self, statement, text)
                 if self._coming_place is not None:  # the query goes on
-                    with _Taking(self):
-                        self._append(kind="process", script=place)
+                    with Taking(self.writer):
+                        self.writer.append(kind="process", script=place)
             finally:
                 self._coming_place = None
         if place is not None:
@@ -450,12 +395,12 @@ class DurableConnection(Connection):
         """One entry of the log: with it the other query is there, without it this one is. It stays if this one's file
         has taken its place; where something fails meanwhile, that is seen when the folder is opened again.
         """
-        log, key = self.log, query.name.lower()
-        if log is None or self._depth:
+        log = self.log
+        if log is None or self.writer.is_amid:
             with super().replacing(query, sink, statement, text):
                 yield
             return
-        self._mark(is_forced=True)
+        self.writer.mark(is_forced=True)
         told: dict[str, Any] = {"cql": text[statement.span[0] : statement.span[1]], "replaces": True}
         if statement.archive is not None:
             told["archive"] = self.archives.new_id()
@@ -466,23 +411,17 @@ class DurableConnection(Connection):
             told["script"], self._coming_place = self._coming_place, None
         history, rows = history_for(self, statement, text)
         number = log.append(encoded({"kind": "statement", **told, **history}), *rows)
-        self._depth += 1
-        try:
+        with self.writer.amid():
             log.sync()
             query.close()
             log.append(encoded({"kind": "done", "of": number}), is_amid=True)
             log.sync()
             if mark is not None:
-                self.files.marks[key] = mark
+                self.files.marks[query.name.lower()] = mark
             with self.beginning_with(history, rows):
                 yield
-        except BaseException:
-            self._is_astray = True
-            raise
-        finally:
-            self._depth -= 1
         log.commit()
-        self._mark(is_forced=False)
+        self.writer.mark(is_forced=False)
 
     def try_sink(self, sink: Sink, schema: Schema, instead_of: RunningQuery) -> None:
         if not self.files.is_reading:
@@ -498,8 +437,8 @@ class DurableConnection(Connection):
             with journal.carrying_out(place) as is_kept:
                 result = carry_out(self, statement, text)
                 if not is_kept():  # it has changed nothing
-                    with _Taking(self):
-                        self._append(kind="process", script=place)
+                    with Taking(self.writer):
+                        self.writer.append(kind="process", script=place)
             self.script[place[0]] = place[1]
         return result
 
@@ -554,66 +493,52 @@ class DurableConnection(Connection):
     # ---------------------------------------------------------------------------------------------------- elements
 
     def push(self, name: str, data: Any, ts: Any = None, sign: Any = None, block: bool = True) -> int:
-        with _Taking(self):
+        with Taking(self.writer):
             return super().push(name, data, ts, sign, block)
 
     def change_relation(self, name: str, change: Callable[[RelationInput], int]) -> int:
-        with _Taking(self):
+        with Taking(self.writer):
             return super().change_relation(name, change)
 
     def _open_for_change(self, key: str) -> RelationInput:
         if self._is_left:
-            self._append(kind="process")  # the step comes before the change, and what is logged of its answers
+            self.writer.append(kind="process")  # the step comes before the change, and what is logged of its answers
         return super()._open_for_change(key)
 
     def advance(self, ts: int, stream: str | None = None) -> None:
-        with _Taking(self):
+        with Taking(self.writer):
             super().advance(ts, stream)
 
     def note_advance(self, ts: int, key: str | None) -> None:
-        if self.log is not None and not self._depth:
+        if self.log is not None and self.writer.begins_entries:
             self.log.append(advance(ts, key))
 
     def process(self) -> None:
-        with _Taking(self), self.lock:
+        with Taking(self.writer), self.lock:
             self._check()
-            self._append(kind="process")
+            self.writer.append(kind="process")
             super().process()
 
     def finish_unfed(self) -> list[str]:
-        with _Taking(self), self.lock:
+        with Taking(self.writer), self.lock:
             self._check()
-            self._append(kind="finish")
+            self.writer.append(kind="finish")
             return super().finish_unfed()
 
     def commit_shown(self) -> None:
-        if self.log is not None:
-            self.log.commit()
+        self.writer.commit()
 
     def note_taken(self, query: RunningQuery, until: int) -> Callable[[], None]:
-        before = self._noted.get(query.name, 0)
-        if self.log is None or before >= until or query in self.files:  # of a file its marks say it
+        if not self._acknowledgements.are_due(query, until):
             return lambda: None
         self._check()
-        # An answer that somebody has seen does not go back on what it was made of.
-        self.log.commit()
-        log, number = self.log, self.log.next
-        if not self._depth:
-            log.append(taken(query.name, until), is_awaited=False)
-        self._noted[query.name] = until
-
-        def unnote() -> None:
-            if log is self.log and log.next == number + 1 and not self._depth:
-                log.retract(number)
-                self._noted[query.name] = before
-
-        return unnote
+        return self._acknowledgements.note(query, until)
 
     def _step(self, name: str | None) -> bool:
         has_news = super()._step(name)
         self._release_answers()
-        if has_news and self.log is not None:
-            self.log.commit()  # before callbacks are told
+        if has_news:
+            self.writer.commit()  # before callbacks are told
         return has_news
 
     def _drain(self) -> None:
@@ -624,15 +549,14 @@ class DurableConnection(Connection):
         except BaseException:
             # A file that has missed something is cut off at its mark when the folder is opened again; an entry that has
             # brought answers does not count, and they come again.
-            self._is_astray = self._depth > 0 or any(
-                query.sink is None and query in self.files for query in self.outward.values()
-            )
+            if self.writer.is_amid or any(q.sink is None and q in self.files for q in self.outward.values()):
+                self.writer.go_astray()
             raise
         finally:
             for query in list(self.outward.values()):
-                if query.sink is not None and query not in self.files and not self._is_astray:
+                if query.sink is not None and query not in self.files and not self.writer.is_astray:
                     self.note_taken(query, query.position)
-        self._mark(is_forced=False)
+        self.writer.mark(is_forced=False)
 
     # ----------------------------------------------------------------------------------------------------- sources
 
@@ -645,15 +569,15 @@ class DurableConnection(Connection):
             return super().feed(name, place, format, **options)
 
     def drive(self, driver: SourceDriver, until: int | None = None, waits: bool = True) -> bool:
-        with _Taking(self):
+        with Taking(self.writer):
             if self._is_left:
                 self.process()  # else nothing says that the step does
             return super().drive(driver, until, waits)
 
     def end_windows(self) -> bool:
         has_any = super().end_windows()
-        if has_any and self._depth == 0:
-            self._append(kind="windows")
+        if has_any:
+            self.writer.append(kind="windows")
         return has_any
 
     def end_sink(self, query: RunningQuery) -> None:
@@ -693,7 +617,7 @@ class DurableConnection(Connection):
     @property
     def may_publish(self) -> bool:
         """What is measured is an entry of its own, and none while the log is carried out: there it comes again."""
-        return self.log is not None and not self._depth and not self._is_astray
+        return self.writer.begins_entries and not self.writer.is_astray
 
     @contextlib.contextmanager
     def beginning_with(self, fields: dict[str, Any], rows: Sequence[Part]) -> Iterator[None]:
@@ -711,7 +635,8 @@ class DurableConnection(Connection):
             yield
         except BaseException:
             is_moved = before != [(each.progress, each.greatest_ts) for each in moved]
-            self._is_astray |= is_moved and not self.is_replayed
+            if is_moved and not self.is_replayed:
+                self.writer.go_astray()
             raise
         finally:
             self.kept_pasts = None
@@ -752,7 +677,7 @@ class DurableConnection(Connection):
 
     def _go_on_with_files(self) -> None:
         """Let the files of queries that have ended take their places, and the others write behind their marks."""
-        self.warnings += self.files.end_all(self._note_ended)
+        self.warnings += self.files.end_all(self.writer.note_ended)
         for query, sink in self.files.go_on(self):
             try:
                 super().add_sink(query, sink)
@@ -760,29 +685,9 @@ class DurableConnection(Connection):
                 self.files.give_up(query.name.lower())
                 self.warnings.append(answers_wait(query, error))
 
-    def _mark(self, is_forced: bool) -> None:
-        """Note in the log how far answers are where they are to be, where that is due or asked for; let files that wait
-        for it take their places. What an entry brings is marked behind it: it may still be undone.
-        """
-        if self.log is None or self._depth:
-            return
-        try:
-            if self.files.wants_commit:
-                self.log.sync()
-            for query, mark in self.files.new_marks(is_forced):
-                self.log.append(encoded({"kind": "written", "query": query.name, **vars(mark)}), is_amid=True)
-            if self.files.wants_marks:
-                self.log.sync()
-                self.files.publish_marked()
-        except BaseException as error:
-            self._is_astray = True
-            if isinstance(error, OSError):
-                raise Error(f"a file of answers could not be synced: {error.strerror or error}") from None
-            raise
-
     def forget(self, query: RunningQuery) -> None:
         super().forget(query)
-        self._noted.pop(query.name, None)
+        self._acknowledgements.forget(query)
         self.files.forget(query.name.lower())
 
     def query_each(self, template: str, table: str, name: str | None = None) -> QueryEach:
@@ -803,47 +708,24 @@ class DurableConnection(Connection):
         return [each for each in self._each if not each.closed]
 
     def _follow(self) -> None:
-        self._depth += 1  # what follows from an entry is none of its own
         self._is_following = True
         try:
-            super()._follow()
-        except BaseException:
-            # The entry stays, and the files of the queries that it ends may not be done.
-            self._is_astray |= self.log is not None
-            raise
+            with self.writer.amid():  # the files of the queries that the entry ends may not be done
+                super()._follow()
         finally:
             self._is_following = False
-            self._depth -= 1
 
     def end_followed(self, query: RunningQuery, leave: Callable[[Sequence[Batch]], None]) -> None:
-        """Amid the entry that ends the query the log says so, and that its answers are where they go, before a file
-        takes its place.
-        """
-        if not self._is_following:
-            pass  # the entry says so
-        elif self.log is None:
-            self.files.end(query, leave)
-        elif query.sink is None:
-            self._note_ended(query, {})
-        else:
-            query.drain()
-            if self.files.wants_commit:
-                self.log.sync()
-            mark = self.files.last_mark(query)
-            self._note_ended(query, {"until": query.position} if mark is None else vars(mark))
+        if self._is_following:  # else the entry says so
+            if self.log is None:
+                self.files.end(query, leave)
+            else:
+                self.writer.end(query)
         super().end_followed(query, leave)
 
-    def _note_ended(self, query: RunningQuery, told: Mapping[str, Any]) -> None:
-        """A query ends amid an entry, its answers being where they go. told: until where; of a file its mark."""
-        assert self.log is not None
-        self._append_amid(kind="done", query=query.name, **told)
-        if "path" in told:
-            self.log.sync()  # as in `logged`
-
     def note_left_taken(self, rules: str) -> None:
-        if self.log is not None:
-            self.log.commit()
-        self._append(kind="left taken", name=rules)
+        self.writer.commit()
+        self.writer.append(kind="left taken", name=rules)
 
     def replay(self, folder: str | os.PathLike[str], names: Sequence[str] | None = None, **options: Any) -> int:
         """As in a connection without a folder; called again with the same after a crash, it goes on where it was.
@@ -906,7 +788,7 @@ class DurableConnection(Connection):
                 kept.has_ended = True
 
     def heartbeat(self, stream: StreamInput, ts: int) -> None:
-        with _Taking(self):
+        with Taking(self.writer):
             super().heartbeat(stream, ts)
 
     # ---------------------------------------------------------------------------------------------------- archives
@@ -917,7 +799,7 @@ class DurableConnection(Connection):
         folder = None if folder is None else path_of(folder)
         with self.lock:
             self._check()
-            if self.log is None or self._depth:
+            if not self.writer.begins_entries:
                 self._archive(name, folder, partition, is_new)
                 return
             what = "query" if name_of(name).lower() in self.queries else "to"
@@ -980,7 +862,7 @@ class DurableConnection(Connection):
 
     def _release_answers(self) -> None:
         """Let the archives of queries have what has come, a step being over."""
-        if self.archiver is None or self._is_astray:
+        if self.archiver is None or self.writer.is_astray:
             return
         for query in self.queries.values():
             if isinstance(query.recorder, KeptRecorder):
@@ -992,7 +874,7 @@ class DurableConnection(Connection):
         super().flush()
 
     def stop_archiving(self, target: StreamInput | RelationInput | RunningQuery | None) -> None:
-        if target is not None and isinstance(target.recorder, KeptRecorder) and not self._is_astray:
+        if target is not None and isinstance(target.recorder, KeptRecorder) and not self.writer.is_astray:
             target.recorder.release()
         if target is not None:
             name = target.definition.name if isinstance(target, StreamInput | RelationInput) else target.name
@@ -1016,12 +898,12 @@ class DurableConnection(Connection):
             if self._closed:
                 return
             try:
-                if not self._is_astray and not self._is_ending:
+                if not self.writer.is_astray and not self.writer.is_ending:
                     for query in self.queries.values():
                         query.end_loops()
-                    self._mark(is_forced=True)
+                    self.writer.mark(is_forced=True)
             finally:  # also where nothing more can be written: the folder is to be opened again
-                self._is_ending = True
+                self.writer.is_ending = True
                 self.files.leave()
                 super()._end()
 
@@ -1031,21 +913,6 @@ class DurableConnection(Connection):
                 self.log.close()
         finally:
             self.held.release()
-
-
-class _Taking:
-    """What the section takes goes to the log before it goes to the engine, and is committed when it is done."""
-
-    __slots__ = ("_before", "_db")
-
-    def __init__(self, db: DurableConnection) -> None:
-        self._db, self._before = db, 0 if db.log is None else db.log.next
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self._db.took(self._before, error)
 
 
 def _held(target: StreamInput | RelationInput) -> list[Any]:

@@ -17,6 +17,7 @@ import minidsms
 from minidsms.durability import kept_files
 from minidsms.durability.connection import DurableConnection
 from minidsms.durability.kept_file import KeptFile
+from minidsms.durability.log_writer import LogWriter
 from minidsms.elements import Batch
 from minidsms.engine.running_query import RunningQuery
 
@@ -425,7 +426,7 @@ def test_what_stands_in_its_place_stays_where_the_end_of_its_query_is_the_last_e
     db.advance(5)
     if how == "row":  # as written by a version that noted no ends
         db.checkpoint()  # marks the file
-        monkeypatch.setattr(DurableConnection, "_note_ended", lambda *_: None)
+        monkeypatch.setattr(LogWriter, "note_ended", lambda *_: None)
         db.push("Limits", ("ann", 1), ts=6, sign=-1)
         monkeypatch.undo()
     else:
@@ -475,7 +476,7 @@ def test_a_checkpoint_is_made_where_the_process_ended_before_the_log_said_that_a
         raise Killed
 
     with monkeypatch.context() as patched, pytest.raises(Killed):
-        patched.setattr(DurableConnection, "_note_ended", killed)
+        patched.setattr(LogWriter, "note_ended", killed)
         db.push("Limits", ("ann", 1), ts=1, sign=-1)
     end(db)
     with minidsms.connect(tmp_path / "db") as again:
