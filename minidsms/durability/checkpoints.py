@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from minidsms.cql.errors import ClosedError, Error, in_words
 from minidsms.durability.checkpoint import write_checkpoint
-from minidsms.durability.folder import CHECKPOINT, FIRST_LOG, tidy
+from minidsms.durability.folder import CHECKPOINT, FIRST_LOG
 from minidsms.durability.log import Log
 from minidsms.durability.moment import Moment
 from minidsms.durability.segments import Found, entries
@@ -48,7 +48,7 @@ class Checkpoints:
 
     def make(self) -> None:
         """Make one now. Error where that cannot be; then nothing has changed."""
-        db = self._db
+        db, owned = self._db, self._db.owned
         place = os.path.join(db.folder, CHECKPOINT)
         started_s = time.monotonic()
         log: Log | None = None
@@ -58,13 +58,14 @@ class Checkpoints:
                 with db.settled() as until:
                     moment, source = Moment(db), db.log_folder
                     db.dictionary.keeps_all = True  # its codes stand in what is written meanwhile
-                db.held.check()
-                tidy(db.folder, db.metadata)
+                owned.lock.check()
+                owned.tidy()
                 db.flush()  # what it leaves out is in the archives
                 if db.archives.lost:
                     raise Error(f"no checkpoint was made: {next(iter(db.archives.lost.values()))}")
-                whole, last, linked = write_checkpoint(place, db.metadata.settings, source, until, moment, self._go_on)
-                log = Log(os.path.join(place, FIRST_LOG), "os", db.held)
+                settings = owned.metadata.settings
+                whole, last, linked = write_checkpoint(place, settings, source, until, moment, self._go_on)
+                log = Log(os.path.join(place, FIRST_LOG), "os", owned.lock)
                 for _ in range(_MOST_ROUNDS):
                     first, last = last.number, _add(log, source, last, db.entries, self._go_on)
                     log.sync()
@@ -80,15 +81,15 @@ class Checkpoints:
                     told = [f"{name} ({reason})" for name, reason in sorted(whole.items())]
                     made = {"at_s": time.time(), "took_s": round(took_s, 3), "nbytes": nbytes, "entries": log.next}
                     made["written"] = nbytes - linked
-                    left = db.switch_to(log, os.path.join(place, FIRST_LOG), {**made, "whole": told}, before)
+                    left = db.switch_to(log, {**made, "whole": told}, before)
                 left.retire()
-                db.held.check()
-                tidy(db.folder, db.metadata)
+                owned.lock.check()
+                owned.tidy()
             except (Exception, KeyboardInterrupt) as error:
                 if log is not None and log is not db.log:
                     log.abandon()
                 with contextlib.suppress(Error):
-                    db.held.check()  # else another connection may be making one there
+                    owned.lock.check()  # else another connection may be making one there
                     shutil.rmtree(place, ignore_errors=True)
                 if isinstance(error, OSError):
                     raise Error(f"no checkpoint was made in {db.folder!r}: {error.strerror or error}") from None
@@ -155,7 +156,7 @@ class Checkpoints:
     def table(self) -> tuple[tuple[Any, ...], ...]:
         """The rows of SHOW CHECKPOINTS."""
         rows = []
-        for each in self._db.metadata.checkpoints:
+        for each in self._db.owned.metadata.checkpoints:
             at = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(each["at_s"]))
             sizes = each["nbytes"], each.get("written", each["nbytes"])
             rows.append((each["log"], at, each["took_s"], each["entries"], *sizes, ", ".join(each["whole"])))

@@ -28,29 +28,17 @@ from minidsms.durability.acknowledgements import Acknowledgements
 from minidsms.durability.backup import copy, sizes_of
 from minidsms.durability.checkpoints import Checkpoints
 from minidsms.durability.entry import advance, encoded, shed
-from minidsms.durability.folder import (
-    Metadata,
-    check_outside,
-    check_setting,
-    create,
-    log_after,
-    metadata_of,
-    prepare,
-    raised,
-    save,
-    tidy,
-)
+from minidsms.durability.folder import check_outside, check_setting
 from minidsms.durability.history import history_for, hold, parts, pasts
 from minidsms.durability.journal import Journal
 from minidsms.durability.kept_archives import Counting, KeptArchives, KeptRecorder
 from minidsms.durability.kept_files import KeptFiles, answers_wait
 from minidsms.durability.kept_sources import SourceToCome, address_of
-from minidsms.durability.lock import FolderLock
 from minidsms.durability.log import Log
 from minidsms.durability.log_writer import LogWriter, Taking
+from minidsms.durability.owned_folder import OwnedFolder
 from minidsms.durability.places import place_of
 from minidsms.durability.recovery import replay
-from minidsms.durability.repair import repaired
 from minidsms.durability.segments import Part, sync_segments
 from minidsms.elements import Batch, BoolArray, Int64Array, Schema, Type
 from minidsms.inputs.relation_input import RelationInput
@@ -77,8 +65,6 @@ if TYPE_CHECKING:
 
 _OF_PROCESS = ("safe", "allowed_paths")
 """Settings that each connection to a folder is given anew: they say what its process may do."""
-MOST_TOLD = 20
-"""Checkpoints that SHOW CHECKPOINTS tells of."""
 _READING: TypeAlias = syntax.Show | syntax.Describe | syntax.Explain | syntax.RowChange
 """Statements that change nothing; those of rows do by what they push, which is kept."""
 _OF_THE_PROCESS = (KeyboardInterrupt, SystemExit, ImportError, OSError, SystemError)
@@ -98,28 +84,21 @@ class DurableConnection(Connection):
         given = {name.lower(): checked(name, value) for name, value in options.items()}
         for name, value in given.items():
             check_setting(name, value)
-        prepare(self.folder)
-        self.held = FolderLock(self.folder)
-        """The lock of the folder."""
+        kept = {n: v for n, v in given.items() if v != SETTINGS[n].default and n not in _OF_PROCESS}
+        self.owned = OwnedFolder(self.folder, kept)
         try:
-            found = metadata_of(self.folder)
-            if found is None:
-                kept = {n: v for n, v in given.items() if v != SETTINGS[n].default and n not in _OF_PROCESS}
-                found = Metadata(kept)
-                create(self.folder, found.settings)
-            self.metadata, damage = repaired(self.folder, found)
-            tidy(self.folder, self.metadata)
-            super().__init__(clock=clock, allowed_paths=given.get("allowed_paths", ()), **found.settings)
+            settings = self.owned.metadata.settings
+            super().__init__(clock=clock, allowed_paths=given.get("allowed_paths", ()), **settings)
             self._recover(given)
-            if damage:
-                self.warnings.append(damage)
+            if self.owned.damage:
+                self.warnings.append(self.owned.damage)
         except BaseException:
             self.files.leave()
             if getattr(self, "archiver", None) is not None:
                 self.archiver.give_up()  # type: ignore[union-attr]
             if self.log is not None:
                 self.log.abandon()
-            self.held.release()
+            self.owned.lock.release()
             raise
 
     def _begin(self, folder: str) -> None:
@@ -146,14 +125,14 @@ class DurableConnection(Connection):
 
     def _recover(self, given: dict[str, Any]) -> None:
         """Carry out what the log says, then change the settings that this time are given otherwise."""
-        place = os.path.join(self.folder, self.metadata.log)
+        place = self.owned.log_place
         dropped = replay(self, place)
         self.is_replayed = False
         self._hold_limits()
         self.system_streams.begin_anew()
         self.warnings[:] = self.archives.lost.values()  # others are of calls that have told them
-        self.metadata = raised(self.folder, self.metadata)
-        log = Log(place, self.settings["durability"], self.held)
+        self.owned.raise_version()
+        log = Log(place, self.settings["durability"], self.owned.lock)
         if log.removed_bytes:
             self.warnings.append(
                 f"{self.folder}: {log.removed_bytes} bytes at the end of the log, no whole entries, were removed: "
@@ -271,24 +250,18 @@ class DurableConnection(Connection):
         assert self.log is not None
         return self.log.folder
 
-    def switch_to(self, log: Log, place: str, made: dict[str, Any], before: dict[str, Any]) -> Log:
+    def switch_to(self, log: Log, made: dict[str, Any], before: dict[str, Any]) -> Log:
         """Let a checkpoint be the log, which holds all that the log does, on disk; the log there was, to be retired.
-        The lock is held. place: its folder now.  made: what is told of it.  before: see `Metadata`.  Raises OSError.
+        The lock is held. made, before: see `OwnedFolder.switch_to`.  Raises OSError.
         """
-        self.held.check()
-        name = log_after(self.metadata.log)
-        log.folder = os.path.join(self.folder, name)
-        os.replace(place, log.folder)
-        told = (*self.metadata.checkpoints, {"log": name, **made})[-MOST_TOLD:]
-        metadata = Metadata(self.metadata.settings, name, told, before)
         try:
-            save(self.folder, metadata)
+            self.owned.switch_to(log, made, before)
         except OSError:
-            if metadata_of(self.folder) != self.metadata:
+            if not self.owned.is_as_known:
                 self.writer.go_astray()
             raise
-        assert self.log is not None
-        left, self.metadata = self.log, metadata
+        left = self.log
+        assert left is not None
         log.durability = self.settings["durability"]
         self._go_on_in(log)
         self.checkpointed_s = made["at_s"]
@@ -306,7 +279,7 @@ class DurableConnection(Connection):
                 self._check()
                 assert self.log is not None
                 self.log.sync()
-                files, metadata = sizes_of(self.log.folder), self.metadata
+                files, metadata = sizes_of(self.log.folder), self.owned.metadata
             copy(files, metadata, path_of(folder))
 
     # ------------------------------------------------------------------------------------------------- statements
@@ -479,7 +452,7 @@ class DurableConnection(Connection):
     def set(self, name: str, value: Any) -> None:
         check_setting(name, checked(name, value))
         if self.log is not None:
-            self.held.check()
+            self.owned.lock.check()
         before = self.settings[name.lower()]
         super().set(name, value)
         if self.log is not None:
@@ -820,7 +793,7 @@ class DurableConnection(Connection):
         try:
             if not self.archives.are_written:
                 raise Error("it is another connection's")
-            sync_segments(os.path.join(self.folder, self.metadata.log))
+            sync_segments(self.owned.log_place)
             super().archive(name, folder, partition, is_new)
         except Error as error:
             told = str(error).partition("\nhelp: ")[0]
@@ -889,7 +862,7 @@ class DurableConnection(Connection):
         super().abandon()
         if self.log is not None:
             self.log.abandon()
-        self.held.release()
+        self.owned.lock.release()
 
     def _end(self) -> None:
         """Its queries go on when the folder is opened again."""
@@ -912,7 +885,7 @@ class DurableConnection(Connection):
             if self.log is not None:
                 self.log.close()
         finally:
-            self.held.release()
+            self.owned.lock.release()
 
 
 def _held(target: StreamInput | RelationInput) -> list[Any]:

@@ -13,16 +13,14 @@ of a process that ended, and is removed when the folder is opened.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
-import shutil
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import index
 from typing import Any
 
-from minidsms.archive.atomic import check_name, sync_folder, write_temporary
+from minidsms.archive.atomic import sync_folder, write_temporary
 from minidsms.cql.errors import Error, saying
 
 FORMAT = "minidsms"
@@ -34,7 +32,7 @@ queries with BACKFILL.
 CHECKPOINT = "checkpoint"
 FIRST_LOG = "log-1"
 METADATA = "minidsms.json"
-_LOG = re.compile(r"log-\d+")
+LOG_NAME = re.compile(r"log-\d+")
 _SETTINGS = {
     "load_shedding": ("none", "random"),
     "k_mon": ("exact",),
@@ -57,20 +55,6 @@ class Metadata:
     version: int = VERSION
 
 
-def prepare(folder: str) -> None:
-    """Make the folder, where it is not there. Error where that cannot be, or something else is there."""
-    check_name(folder)
-    if os.path.exists(folder) and not os.path.isdir(folder):
-        raise no_folder(folder)
-    is_new = not os.path.exists(os.path.join(folder, METADATA))
-    if is_new:
-        check_outside(folder)
-    with saying(f"the folder {folder!r} cannot be made"):
-        os.makedirs(folder, exist_ok=True)
-        if is_new and any(map(_is_foreign, os.listdir(folder))):
-            raise no_folder(folder)
-
-
 def no_folder(folder: str) -> Error:
     """What is at a place that is no folder of a connection, and what to do instead."""
     if not os.path.exists(folder):
@@ -91,10 +75,6 @@ def check_outside(place: str) -> None:
         below, above = above, os.path.dirname(above)
 
 
-def _is_foreign(name: str) -> bool:
-    return name not in ("lock", FIRST_LOG) and not name.startswith(f".{METADATA}")
-
-
 def metadata_of(folder: str) -> Metadata | None:
     """What a folder says of itself, or None of a new one. Error where it cannot be read, or is gone."""
     path = os.path.join(folder, METADATA)
@@ -109,7 +89,7 @@ def metadata_of(folder: str) -> Metadata | None:
         if before:
             before = {"log": before["log"], "entries": index(before["entries"]), "begin": index(before["begin"])}
         for name in (data["log"], *([before["log"]] if before else [])):
-            if not _LOG.fullmatch(name):
+            if not LOG_NAME.fullmatch(name):
                 raise ValueError(f"{name!r} is no log")
         settings = {str(name): value for name, value in data["settings"].items()}
         checkpoints = tuple(map(dict, data.get("checkpoints", ())))
@@ -144,29 +124,9 @@ def save(folder: str, metadata: Metadata) -> None:
     sync_folder(folder)
 
 
-def raised(folder: str, metadata: Metadata) -> Metadata:
-    """Let a folder that an older minidsms made be of this version, before what that cannot read comes into it. Error
-    where it cannot be written.
-    """
-    if metadata.version == VERSION:
-        return metadata
-    now = replace(metadata, version=VERSION)
-    with saying(f"the folder {folder!r} cannot be written"):
-        save(folder, now)
-    return now
-
-
 def log_after(log: str) -> str:
     """The name of the next log."""
     return f"log-{int(log.removeprefix('log-')) + 1}"
-
-
-def tidy(folder: str, metadata: Metadata) -> None:
-    """Remove what a process that ended has left, as far as that can be."""
-    with contextlib.suppress(OSError):
-        for name in os.listdir(folder):
-            if name == CHECKPOINT or (_LOG.fullmatch(name) and name not in (metadata.log, metadata.before.get("log"))):
-                shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
 
 
 def check_setting(name: str, value: Any) -> None:

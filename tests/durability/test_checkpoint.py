@@ -18,8 +18,7 @@ import pytest
 import minidsms
 from minidsms.cql import stand_ins
 from minidsms.cql.errors import Error
-from minidsms.durability import checkpoints, copying, kept_state, moment, repair
-from minidsms.durability import connection as connection_module
+from minidsms.durability import checkpoints, copying, kept_state, moment, owned_folder, repair
 from minidsms.durability import folder as folder_module
 from minidsms.durability.blocks import Content, Piece
 from minidsms.durability.checking import check
@@ -789,7 +788,7 @@ def test_where_both_logs_are_damaged_the_folder_is_not_opened_with_less(folder: 
 def test_what_could_not_be_named_is_made_again(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with opened(folder) as db:
         db.execute("CREATE STREAM S (k INTEGER)")
-        monkeypatch.setattr(connection_module, "save", full_disk)
+        monkeypatch.setattr(owned_folder, "save", full_disk)
         with pytest.raises(Error, match="No space left"):
             db.checkpoint()
         monkeypatch.undo()
