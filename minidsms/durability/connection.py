@@ -13,7 +13,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from minidsms.archive.connected import begin, target_of
 from minidsms.archive.recorder import Recorder
@@ -27,13 +27,14 @@ from minidsms.cql.parser import parse
 from minidsms.durability.acknowledgements import Acknowledgements
 from minidsms.durability.backup import copy, sizes_of
 from minidsms.durability.checkpoints import Checkpoints
-from minidsms.durability.entry import advance, encoded, shed
+from minidsms.durability.entry import advance, shed
 from minidsms.durability.folder import check_outside, check_setting
-from minidsms.durability.history import history_for, hold, parts, pasts
+from minidsms.durability.history import KeptHistory
 from minidsms.durability.journal import Journal
 from minidsms.durability.kept_archives import Counting, KeptArchives, KeptRecorder
 from minidsms.durability.kept_files import KeptFiles, answers_wait
 from minidsms.durability.kept_sources import SourceToCome, address_of
+from minidsms.durability.kept_statements import KeptStatements
 from minidsms.durability.log import Log
 from minidsms.durability.log_writer import LogWriter, Taking
 from minidsms.durability.owned_folder import OwnedFolder
@@ -46,10 +47,7 @@ from minidsms.inputs.stream_input import StreamInput
 from minidsms.settings import SETTINGS, checked
 from minidsms.sinks.destination import cannot_write
 from minidsms.statements.arguments import name_of, path_of, query_name_of, text_of, types_of
-from minidsms.statements.connectors import open_into
-from minidsms.statements.constant_rows import is_constant
 from minidsms.statements.query_each import QueryEach
-from minidsms.statements.run import carry_out
 
 if TYPE_CHECKING:
     from minidsms.archive.format import Archive
@@ -65,8 +63,6 @@ if TYPE_CHECKING:
 
 _OF_PROCESS = ("safe", "allowed_paths")
 """Settings that each connection to a folder is given anew: they say what its process may do."""
-_READING: TypeAlias = syntax.Show | syntax.Describe | syntax.Explain | syntax.RowChange
-"""Statements that change nothing; those of rows do by what they push, which is kept."""
 _OF_THE_PROCESS = (KeyboardInterrupt, SystemExit, ImportError, OSError, SystemError)
 """What is no fault of a query: a signal's handler has ended the call, or Python lacked memory, or files that it may
 open, amid a first import.
@@ -110,18 +106,13 @@ class DurableConnection(Connection):
         self._acknowledgements = Acknowledgements(self.writer, self.files)
         self.archives = KeptArchives()
         self.checkpoints = Checkpoints(self)
-        self._wants_checkpoint = False
-        self.script: dict[int, int] = {}
-        """Of the file that `minidsms run` carries out: digests of the statements that have been, by their number."""
+        self.statements = KeptStatements(self)
+        self.history = KeptHistory(self)
         self.copying = threading.RLock()
         """Held while the files of the log must stay; before `lock`."""
         self._is_following = False
         self.endings: dict[str, tuple[Failure, int]] = {}
         """By query, where it is going to fail by the entry that is being carried out, and after how many answers."""
-        self._history: dict[str, memoryview] = {}
-        """By stream, what the query begins with that is being registered as the log says."""
-        self._coming_place: tuple[int, int] | None = None
-        """Of the statement of a file that is being carried out, until an entry says so (`script`)."""
 
     def _recover(self, given: dict[str, Any]) -> None:
         """Carry out what the log says, then change the settings that this time are given otherwise."""
@@ -286,134 +277,26 @@ class DurableConnection(Connection):
 
     def execute(self, cql: str, params: Parameters | None = None) -> Any:
         result = super().execute(cql, params)
-        self.make_wanted()
+        self.statements.make_wanted()
         return result
 
     sql = execute
 
-    def make_wanted(self) -> None:
-        """Make the checkpoint that a statement has asked for."""
-        wanted, self._wants_checkpoint = self._wants_checkpoint, False
-        if wanted:
-            self.checkpoint()
-
     def _run(self, text: str) -> Any:
         result: Any = None
         for statement in parse(text):
-            result = self.carry_out(statement, text)
-        return result
-
-    def carry_out(self, statement: syntax.Statement, text: str, place: tuple[int, int] | None = None) -> Any:
-        """Carry out one statement of a text, and keep it. place: its number and digest in a file (`script`)."""
-        if isinstance(statement, syntax.RowChange) and place is not None:
-            return self._change_once(statement, text, place)
-        if isinstance(statement, _READING):
-            return carry_out(self, statement, text)
-        if isinstance(statement, syntax.QueryStatement) and is_constant(statement.query, self.catalog):
-            return carry_out(self, statement, text)
-        if isinstance(statement, syntax.Checkpoint):
-            self._wants_checkpoint = True  # when the lock has been let go
-            return None
-        if isinstance(statement, syntax.CreateQuery) and statement.replaces and statement.name.lower() in self.queries:
-            return self._replace_query(statement, text, place)
-        piece = text[statement.span[0] : statement.span[1]]
-        told: dict[str, Any] = {} if place is None else {"script": place}
-        if getattr(statement, "archive", None) is not None:
-            told["archive"] = self.archives.new_id()
-        with self.lock:
-            self._check()
-            if isinstance(statement, syntax.QueryStatement):
-                name = self.next_name()
-                with self.logged("query", cql=piece, name=name, **told):
-                    result: Any = Connection.query(self, piece, name)
-            else:
-                if isinstance(statement, syntax.CreateQuery) and statement.name.lower() not in self.queries:
-                    sink = open_into(self, statement, text)
-                    if sink is not None and self.files.can_keep(sink):
-                        self.safety.check_statement(statement)
-                        told["mark"] = self.files.first_mark(statement.name, sink, 0)
-                try:
-                    history, rows = history_for(self, statement, text)
-                    with (
-                        self.beginning_with(history, rows),
-                        self.logged("statement", rows, cql=piece, **told, **history),
-                    ):
-                        result = carry_out(self, statement, text)
-                except BaseException:
-                    if "mark" in told and statement.name.lower() not in self.queries:  # else it could not be synced
-                        self.files.forget(statement.name.lower())
-                    raise
-        if place is not None:
-            self.script[place[0]] = place[1]
-        return result
-
-    def _replace_query(self, statement: syntax.CreateQuery, text: str, place: tuple[int, int] | None) -> Any:
-        """Carry out CREATE OR REPLACE of a query that is there."""
-        with self.lock:
-            self._check()
-            self._coming_place = place
-            try:
-                result = carry_out(self, statement, text)
-                if self._coming_place is not None:  # the query goes on
-                    with Taking(self.writer):
-                        self.writer.append(kind="process", script=place)
-            finally:
-                self._coming_place = None
-        if place is not None:
-            self.script[place[0]] = place[1]
+            result = self.statements.carry_out(statement, text)
         return result
 
     @contextlib.contextmanager
     def replacing(self, query: Query, sink: Sink | None, statement: syntax.CreateQuery, text: str) -> Iterator[None]:
-        """One entry of the log: with it the other query is there, without it this one is. It stays if this one's file
-        has taken its place; where something fails meanwhile, that is seen when the folder is opened again.
-        """
-        log = self.log
-        if log is None or self.writer.is_amid:
-            with super().replacing(query, sink, statement, text):
-                yield
-            return
-        self.writer.mark(is_forced=True)
-        told: dict[str, Any] = {"cql": text[statement.span[0] : statement.span[1]], "replaces": True}
-        if statement.archive is not None:
-            told["archive"] = self.archives.new_id()
-        mark = self.files.beginning(sink, 0) if sink is not None and self.files.can_keep(sink) else None
-        if mark is not None:
-            told["mark"] = vars(mark)
-        if self._coming_place is not None:
-            told["script"], self._coming_place = self._coming_place, None
-        history, rows = history_for(self, statement, text)
-        number = log.append(encoded({"kind": "statement", **told, **history}), *rows)
-        with self.writer.amid():
-            log.sync()
-            query.close()
-            log.append(encoded({"kind": "done", "of": number}), is_amid=True)
-            log.sync()
-            if mark is not None:
-                self.files.marks[query.name.lower()] = mark
-            with self.beginning_with(history, rows):
-                yield
-        log.commit()
-        self.writer.mark(is_forced=False)
+        replacing = self.statements.replacing if self.writer.begins_entries else super().replacing
+        with replacing(query, sink, statement, text):
+            yield
 
     def try_sink(self, sink: Sink, schema: Schema, instead_of: RunningQuery) -> None:
         if not self.files.is_reading:
             super().try_sink(sink, schema, instead_of)
-
-    def _change_once(self, statement: syntax.RowChange, text: str, place: tuple[int, int]) -> Any:
-        """Carry out a change of rows of a file: that it has been stands in the entry of what it pushes."""
-        with self.lock:
-            inputs = {each.definition.name.lower(): each.journal for each in self.inputs}
-            journal = inputs.get(statement.name.lower())
-            if journal is None:
-                return carry_out(self, statement, text)  # it says what is wrong
-            with journal.carrying_out(place) as is_kept:
-                result = carry_out(self, statement, text)
-                if not is_kept():  # it has changed nothing
-                    with Taking(self.writer):
-                        self.writer.append(kind="process", script=place)
-            self.script[place[0]] = place[1]
-        return result
 
     def query(self, cql: str, name: str | None = None, params: Parameters | None = None) -> Query:
         with self.lock:
@@ -592,37 +475,9 @@ class DurableConnection(Connection):
         """What is measured is an entry of its own, and none while the log is carried out: there it comes again."""
         return self.writer.begins_entries and not self.writer.is_astray
 
-    @contextlib.contextmanager
-    def beginning_with(self, fields: dict[str, Any], rows: Sequence[Part]) -> Iterator[None]:
-        """A query that the context registers begins with what an entry of the log says (`history.py`); WITH HISTORY
-        only where it is carried out again. Where an error comes when its inputs have moved on, the log does not say
-        that they have.
-        """
-        moved = [self.stream_input(name) for name in fields.get("moves", ())]
-        before = [(each.progress, each.greatest_ts) for each in moved]
-        if "past" in fields:
-            self.kept_pasts = pasts(self, fields, memoryview(rows[0]))
-        elif self.is_replayed:
-            self._history = {name.lower(): data for name, _, data in parts(fields, memoryview(rows[0]))}
-        try:
-            yield
-        except BaseException:
-            is_moved = before != [(each.progress, each.greatest_ts) for each in moved]
-            if is_moved and not self.is_replayed:
-                self.writer.go_astray()
-            raise
-        finally:
-            self.kept_pasts = None
-            for name in self._history:
-                self._streams[name].store.history = None
-            self._history = {}
-
     def gather_history(self, streams: Iterable[str]) -> None:
         super().gather_history(streams)
-        for name, rows in self._history.items():
-            target = self._streams[name]
-            assert target.journal is not None
-            hold(target.store, target.journal.rows.elements(rows, self.tick_ns))
+        self.history.gather()
 
     def add_sink(self, query: RunningQuery, sink: Sink) -> None:
         if self.files.is_reading:

@@ -9,7 +9,8 @@ says of archives the least and the greatest instant ("past"), and which instants
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -31,6 +32,52 @@ if TYPE_CHECKING:
     from minidsms.elements import Batch
 
 
+class KeptHistory:
+    """What the query begins with that is being registered."""
+
+    def __init__(self, db: DurableConnection) -> None:
+        self._db = db
+        self._rows: dict[str, memoryview] = {}
+        """By stream, as the log says."""
+
+    @contextlib.contextmanager
+    def beginning_with(self, fields: Fields, rows: Sequence[Part]) -> Iterator[None]:
+        """A query that the context registers begins with what its entry says; WITH HISTORY only where it is carried
+        out again. Where an error comes when its inputs have moved on, the log does not say that they have.
+        """
+        db = self._db
+        moved = [db.stream_input(name) for name in fields.get("moves", ())]
+        before = [(each.progress, each.greatest_ts) for each in moved]
+        if "past" in fields:
+            db.kept_pasts = _pasts(db, fields, memoryview(rows[0]))
+        elif db.is_replayed:
+            self._rows = {name.lower(): data for name, _, data in parts(fields, memoryview(rows[0]))}
+        try:
+            yield
+        except BaseException:
+            if not db.is_replayed and before != [(each.progress, each.greatest_ts) for each in moved]:
+                db.writer.go_astray()
+            raise
+        finally:
+            db.kept_pasts = None
+            for name in self._rows:
+                _store(db, name).history = None
+            self._rows = {}
+
+    def gather(self) -> None:
+        """Let the stores of streams hold it."""
+        for name, rows in self._rows.items():
+            journal = self._db.stream_input(name).journal
+            assert journal is not None
+            _hold(_store(self._db, name), journal.rows.elements(rows, self._db.tick_ns))
+
+
+def _store(db: DurableConnection, stream: str) -> StreamStore:
+    store = db.stream_input(stream).store
+    assert isinstance(store, StreamStore)
+    return store
+
+
 def history_for(db: DurableConnection, statement: syntax.Statement, text: str) -> tuple[Fields, tuple[Part, ...]]:
     """(what the entry of a statement says of it, its rows); nothing where it creates no query WITH HISTORY."""
     if not isinstance(statement, syntax.CreateQuery) or (
@@ -49,8 +96,8 @@ def history_for(db: DurableConnection, statement: syntax.Statement, text: str) -
     data: list[Part] = []
     for name in streams:
         target = db.stream_input(name)
-        assert target.journal is not None and isinstance(target.store, StreamStore)
-        ts, columns = target.store.arrays()
+        assert target.journal is not None
+        ts, columns = _store(db, name).arrays()
         rows = target.journal.rows.encoded(ts, None, columns)
         told.append((name, len(target.schema), sum(map(len, rows))))
         data += rows
@@ -89,7 +136,7 @@ def _past_for(
     return {"history": told, "past": pasts, "moves": backfill.moves}, (b"".join(data),)
 
 
-def pasts(db: DurableConnection, fields: Fields, rows: memoryview) -> dict[str, Past] | None:
+def _pasts(db: DurableConnection, fields: Fields, rows: memoryview) -> dict[str, Past] | None:
     """By input, what the query of an entry that says BACKFILL begins with; None for another entry."""
     if "past" not in fields:
         return None
@@ -125,7 +172,7 @@ def parts(fields: Fields, rows: memoryview) -> Iterator[tuple[str, int, memoryvi
         at += nbytes
 
 
-def hold(store: StreamStore, past: Batch) -> None:
+def _hold(store: StreamStore, past: Batch) -> None:
     """Let a store have these as the last elements that came, and a query WITH HISTORY begin with them."""
     first = store.head - len(past)
     if first < 0:

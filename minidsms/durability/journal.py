@@ -124,7 +124,7 @@ class Journal:
 
     @contextlib.contextmanager
     def carrying_out(self, place: tuple[int, int]) -> Iterator[Callable[[], bool]]:
-        """The push of the context is a statement of a file (`DurableConnection.script`): its entry says so.
+        """The push of the context is a statement of a file (`KeptStatements.script`): its entry says so.
 
         What is yielded says whether there was one.
         """

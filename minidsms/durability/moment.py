@@ -123,7 +123,7 @@ class Moment:
         names = {id(each): each.definition.name.lower() for each in db.inputs}
         marks = db.files.marks
         self.queries = {key: QueryMoment(query, names, marks.get(key)) for key, query in db.queries.items()}
-        self.script = dict(db.script)
+        self.script = dict(db.statements.script)
         self.left = [(each.left, each.table) for each in db.rules if each.left]
         """(how many answers of queries whose rows are gone wait, the table's name)."""
         self.rules = [each.name for each in db.rules]

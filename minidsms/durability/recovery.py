@@ -138,7 +138,7 @@ def _carry_out(db: DurableConnection, fields: Fields, rows: Content, where: str)
             db.files.marks[name] = Mark(**fields["mark"])
         if "script" in fields:
             number, digest = fields["script"]
-            db.script[number] = digest
+            db.statements.script[number] = digest
     except (KeyError, TypeError, ValueError) as error:
         raise Error(f"{where}: not what minidsms writes ({type(error).__name__}: {error})") from error
 
@@ -247,7 +247,7 @@ def _is_declaration(db: DurableConnection, fields: Fields, rows: Content, where:
     """Whether the entry is of the connection as a whole: declarations, settings, archives, texts; then likewise."""
     match fields:
         case {"kind": "statement", "cql": str(text)}:
-            with db.lock, db.beginning_with(fields, (rows.whole(),)):
+            with db.lock, db.history.beginning_with(fields, (rows.whole(),)):
                 for statement in parse(text):
                     carry_out(db, statement, text)
         case {"kind": "setting", "name": str(name), "value": value}:
@@ -258,7 +258,7 @@ def _is_declaration(db: DurableConnection, fields: Fields, rows: Content, where:
         case {"kind": "aggregate", "place": str(place), **given}:
             define_aggregate(db.catalog, cls=_found(place, given), hides=True, **_but(given, "kind"))
         case {"kind": "script", "steps": list(steps)}:
-            db.script = dict(steps)
+            db.statements.script = dict(steps)
         case {"kind": "texts"}:
             take_texts(db.dictionary, fields, rows)
         case {"kind": "archive", "to": str(name), "folder": folder} | {

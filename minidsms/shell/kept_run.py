@@ -37,17 +37,17 @@ def carry_out_rest(db: DurableConnection, text: str, show: Callable[[object], No
     one otherwise.
     """
     statements = parse(text)
-    if db.script and max(db.script) >= len(statements):
+    if db.statements.script and max(db.statements.script) >= len(statements):
         raise Error(f"{db.folder!r} was made with more statements than this file has{_HELP}")
     for i, statement in enumerate(statements):
         digest = zlib.crc32(text[slice(*statement.span)].encode())
-        known = db.script.get(i)
+        known = db.statements.script.get(i)
         if known is not None and known != digest:
             reason = f"{db.folder!r} was made with another statement here"
             raise CqlError(reason, text, statement.span, "", _HELP.removeprefix("\nhelp: "))
         if known is None:
-            show(db.carry_out(statement, text, None if _only_reads(statement) else (i, digest)))
-            db.make_wanted()
+            show(db.statements.carry_out(statement, text, None if _only_reads(statement) else (i, digest)))
+            db.statements.make_wanted()
 
 
 _HELP = "\nhelp: run the file that it was made with, to whose end statements may be added; or name another folder"

@@ -80,7 +80,7 @@ def _run_in_folder(text: str, options: argparse.Namespace) -> int:
     with connect(options.db, **({"time_unit": options.time_unit} if options.time_unit else {})) as db:
         assert isinstance(db, DurableConnection)
         until = None if options.until is None else read_instant(options.until, db.tick_ns)
-        if db.script:
+        if db.statements.script:
             kept_run.tell_where(db, "goes on")
         kept_run.carry_out_rest(db, text, _show_result)
         _tell(db.warnings)
