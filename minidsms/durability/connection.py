@@ -13,9 +13,9 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from minidsms.archive.connected import begin, target_of
+from minidsms.archive.connected import target_of
 from minidsms.archive.recorder import Recorder
 from minidsms.archive.storage import local
 from minidsms.connection import Connection
@@ -31,7 +31,7 @@ from minidsms.durability.entry import advance, shed
 from minidsms.durability.folder import check_outside, check_setting
 from minidsms.durability.history import KeptHistory
 from minidsms.durability.journal import Journal
-from minidsms.durability.kept_archives import Counting, KeptArchives, KeptRecorder
+from minidsms.durability.kept_archives import KeptArchives, KeptRecorder
 from minidsms.durability.kept_files import KeptFiles, answers_wait
 from minidsms.durability.kept_sources import SourceToCome, address_of
 from minidsms.durability.kept_statements import KeptStatements
@@ -45,7 +45,6 @@ from minidsms.elements import Batch, BoolArray, Int64Array, Schema, Type
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.settings import SETTINGS, checked
-from minidsms.sinks.destination import cannot_write
 from minidsms.statements.arguments import name_of, path_of, query_name_of, text_of, types_of
 from minidsms.statements.query_each import QueryEach
 
@@ -187,7 +186,8 @@ class DurableConnection(Connection):
 
     def _check(self) -> None:
         super()._check()
-        self.writer.check()
+        if self.writer.is_astray:  # asked of every push
+            self.writer.check()
 
     def position(self, name: str) -> int:
         """How many elements of a stream or relation are on disk, those that LATE DROP has dropped among them: where a
@@ -565,23 +565,13 @@ class DurableConnection(Connection):
     def replay_span(
         self, target: StreamInput | RelationInput, archive: Archive, told: Mapping[str, Any], end: int
     ) -> tuple[int, int]:
-        journal, name = target.journal, target.definition.name
-        assert journal is not None
-        begun = journal.replayed(told)
-        if begun is None or begun.replay is None:
-            if journal.left_of_another(told) is not None:
-                self.warnings.append(
-                    f"{archive.folder!r} is another archive than the one that was being replayed into {name} when the "
-                    "process ended; this one is replayed from its beginning"
-                )
-            return 0, end
-        until = int(begun.replay["end"])
-        if archive.end_arrival is None and archive.reached < until:
-            raise Error(
-                f"the archive {archive.folder!r} has become shorter since it was replayed into {name}\n"
-                "help: give it back the files that it had then"
+        assert target.journal is not None
+        if target.journal.has_left_another(told):
+            self.warnings.append(
+                f"{archive.folder!r} is another archive than the one that was being replayed into "
+                f"{target.definition.name} when the process ended; this one is replayed from its beginning"
             )
-        return (until, max(until, end)) if begun.has_ended else (int(begun.replay.get("begin", 0)), until)
+        return target.journal.replay_span(archive, told, end)
 
     def begin_replay(
         self,
@@ -651,42 +641,12 @@ class DurableConnection(Connection):
             sync_segments(self.owned.log_place)
             super().archive(name, folder, partition, is_new)
         except Error as error:
-            told = str(error).partition("\nhelp: ")[0]
-            reason = self.archives.lost[name.lower()] = (
-                f"the archive of {name} cannot be gone on with: {told}\n"
-                f"help: open the folder again when it can be; db.archive({name!r}, None) gives it up"
-            )
-            target = target_of(self, name)
-            if not isinstance(target, StreamInput | RelationInput):
-                target.stand_alone()
-            target.recorder = cast(Recorder, Counting(reason))
-            begin(target, target.recorder, is_new)
+            self.archives.lose(self, name, error, is_new)
 
     def recorded(
         self, archive: Archive, target: StreamInput | RelationInput | Query, progress: Callable[[], int | None]
     ) -> Recorder:
-        archiver, id = self.archiver, self.archives.id
-        assert archiver is not None
-        archiver.before_commit = self.archives.sync_log
-        if isinstance(target, RelationInput) and archive.partitions() and not self.is_replayed:
-            raise Error(f"{archive.folder!r} holds the changes of an earlier run\nhelp: name another folder")
-        by_steps = not isinstance(target, StreamInput | RelationInput)
-        recorder = KeptRecorder(archiver, archive, self.dictionary, progress, id, by_steps)
-        writer = archiver.attach(recorder)
-        committed = writer.snapshot.kept.get(id)
-        try:
-            if committed is None and self.is_replayed and not self.archives.may_begin:
-                raise Error(f"{archive.folder!r} is not the one that was written")
-            if committed is None:
-                writer.commit("begin", kept={id: 0})
-        except BaseException as error:
-            archiver.forget(recorder)
-            if isinstance(error, OSError):
-                raise cannot_write(archive.folder, error) from None
-            raise
-        recorder.goes_on_behind(committed or 0)
-        recorder.is_restored = self.archives.is_restored
-        return recorder
+        return self.archives.recorder(self, archive, target, progress)
 
     def _release_answers(self) -> None:
         """Let the archives of queries have what has come, a step being over."""

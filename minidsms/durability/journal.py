@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from minidsms.durability.log import Log
 from minidsms.elements import Column, Int8Array, Int64Array, Schema
 from minidsms.sources.source import ReadUntil
 from minidsms.values.dictionary import TextDictionary
+
+if TYPE_CHECKING:
+    from minidsms.archive.format import Archive
 
 
 @dataclass
@@ -158,10 +161,29 @@ class Journal:
                 return kept
         return None
 
-    def left_of_another(self, told: Mapping[str, Any]) -> KeptSource | None:
-        """The replay that has not ended of another archive, which was in the same place."""
-        of_others = (kept for kept in self.sources if kept.replay is not None and not kept.has_ended)
-        return next((kept for kept in of_others if kept.replay["folder"] == told["folder"]), None)  # type: ignore[index]
+    def has_left_another(self, told: Mapping[str, Any]) -> bool:
+        """Whether a replay has not ended of another archive, which was in the same place."""
+        if self.replayed(told) is not None:
+            return False
+        return any(
+            kept.replay is not None and not kept.has_ended and kept.replay["folder"] == told["folder"]
+            for kept in self.sources
+        )
+
+    def replay_span(self, archive: Archive, told: Mapping[str, Any], end: int) -> tuple[int, int]:
+        """Between which arrivals an archive is to be replayed, which has those before `end`: from where its replay was
+        left. Error where it has become shorter.
+        """
+        begun = self.replayed(told)
+        if begun is None or begun.replay is None:
+            return 0, end
+        until = int(begun.replay["end"])
+        if archive.end_arrival is None and archive.reached < until:
+            raise Error(
+                f"the archive {archive.folder!r} has become shorter since it was replayed into {self._name}\n"
+                "help: give it back the files that it had then"
+            )
+        return (until, max(until, end)) if begun.has_ended else (int(begun.replay.get("begin", 0)), until)
 
     def of(self, source: Any) -> KeptSource | None:
         """What is known of a source, or None of one that is read but not kept."""

@@ -13,16 +13,22 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
+from minidsms.archive.connected import begin, target_of
 from minidsms.archive.recorder import Recorder
 from minidsms.cql.errors import Error
 from minidsms.elements import Batch, Column, Int8Array, Int64Array
+from minidsms.inputs.relation_input import RelationInput
+from minidsms.inputs.stream_input import StreamInput
+from minidsms.sinks.destination import cannot_write
 
 if TYPE_CHECKING:
     from minidsms.archive.archiver import Archiver
     from minidsms.archive.buffers import Buffers
     from minidsms.archive.format import Archive
     from minidsms.archive.recorder import Chunk
+    from minidsms.durability.connection import DurableConnection
     from minidsms.durability.log import Log
+    from minidsms.query import Query
     from minidsms.values.dictionary import TextDictionary
 
 
@@ -49,6 +55,52 @@ class KeptArchives:
         """The id of a recorder that begins with the present call."""
         self.id = secrets.token_hex(8)
         return self.id
+
+    def recorder(
+        self,
+        db: DurableConnection,
+        archive: Archive,
+        target: StreamInput | RelationInput | Query,
+        progress: Callable[[], int | None],
+    ) -> KeptRecorder:
+        """What records into an archive, behind what that has. Error where another writer has it, or it is another one
+        than the log says.
+        """
+        archiver, id = db.archiver, self.id
+        assert archiver is not None
+        archiver.before_commit = self.sync_log
+        if isinstance(target, RelationInput) and archive.partitions() and not db.is_replayed:
+            raise Error(f"{archive.folder!r} holds the changes of an earlier run\nhelp: name another folder")
+        by_steps = not isinstance(target, StreamInput | RelationInput)
+        recorder = KeptRecorder(archiver, archive, db.dictionary, progress, id, by_steps)
+        writer = archiver.attach(recorder)
+        committed = writer.snapshot.kept.get(id)
+        try:
+            if committed is None and db.is_replayed and not self.may_begin:
+                raise Error(f"{archive.folder!r} is not the one that was written")
+            if committed is None:
+                writer.commit("begin", kept={id: 0})
+        except BaseException as error:
+            archiver.forget(recorder)
+            if isinstance(error, OSError):
+                raise cannot_write(archive.folder, error) from None
+            raise
+        recorder.goes_on_behind(committed or 0)
+        recorder.is_restored = self.is_restored
+        return recorder
+
+    def lose(self, db: DurableConnection, name: str, error: Error, is_new: bool) -> None:
+        """While the log is carried out: an archive cannot be gone on with, and what it lacks is only counted."""
+        told = str(error).partition("\nhelp: ")[0]
+        reason = self.lost[name.lower()] = (
+            f"the archive of {name} cannot be gone on with: {told}\n"
+            f"help: open the folder again when it can be; db.archive({name!r}, None) gives it up"
+        )
+        target = target_of(db, name)
+        if not isinstance(target, StreamInput | RelationInput):
+            target.stand_alone()
+        target.recorder = cast(Recorder, Counting(reason))
+        begin(target, target.recorder, is_new)
 
     def sync_log(self) -> None:
         """In the archiver's thread: what is committed follows from what is on disk."""
