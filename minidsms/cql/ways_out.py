@@ -154,10 +154,6 @@ _BY_WORDS = {
     ("FILTER", "("): "write FILTER (WHERE condition)",
     ("TIMESTAMP", "BY"): "TIMESTAMP BY stands with the declaration: CREATE STREAM S (.., ts TIMESTAMP) TIMESTAMP BY ts",
     ("TIMESTAMP", "("): "CURRENT_TIMESTAMP is the instant of a row; rows of S [TUMBLE 1 MINUTE] have window_end",
-    (
-        "BY",
-        "NAME",
-    ): "UNION alone goes BY NAME: name the columns of both sides in one order, SELECT a, b .. SELECT a, b ..",
     ("BY", "ALL"): "name the columns, or their places: ORDER BY 1, 2",
     ("PLAN", "FOR"): "write EXPLAIN SELECT ..",
     ("TRUNCATE", "TABLE"): _ALL_ROWS,

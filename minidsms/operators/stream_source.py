@@ -25,8 +25,8 @@ from minidsms.synopses.stream_store import StreamStore
 
 
 class OwnRows:
-    """The rows of a stream that one query keeps for itself, where queries share nothing. Its windows hold them there; the
-    claim of the source, which needs none, says how far it has come.
+    """The rows of a stream that one query keeps for itself, where queries share nothing. Its windows hold them there;
+    the claim of the source, which needs none, says how far it has come.
     """
 
     def __init__(self, store: StreamStore) -> None:

@@ -932,8 +932,6 @@ ELSEWHERE = [
     ("ALTER STREAM S PUASE", "did you mean PAUSE?"),
     ("ALTER RELATION Cars DROP COLUMN owner", "DROP RELATION Cars"),
     ("ALTER VIEW v AS SELECT 1", "CREATE OR REPLACE VIEW v AS SELECT .."),
-    ("SELECT k FROM S EXCEPT BY NAME SELECT k FROM T", "UNION alone goes BY NAME"),
-    ("SELECT k FROM S INTERSECT ALL BY NAME SELECT k FROM T", "UNION alone goes BY NAME"),
     ("SELECT k FROM S UNION (SELECT k FROM T) ORDER BY k LIMIT 1", "SELECT * FROM (.. UNION ..) ORDER BY .."),
     ("INSERT INTO Cars VALUES (1, 2)", "a text stands in quotes: '2'"),
     ("INSERT INTO Cars VALUES (1, true)", "CAST(true AS TEXT)"),
