@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 from collections import deque
 from typing import IO, Any, cast
 
@@ -95,7 +96,8 @@ def cannot_write(path: str, error: Exception) -> Error:
     """The error for a file that cannot be written."""
     if isinstance(error, FileNotFoundError):
         folder = os.path.dirname(path) or "."
-        hint = f"mkdir -p {folder} makes it; relative paths start at {os.getcwd()}"
+        made = f"mkdir -p {shlex.quote(folder)} makes it" if folder.isprintable() else "make it first"
+        hint = f"{made}; relative paths start at {os.getcwd()}"
         return Error(f"cannot write {path!r}: there is no folder {folder!r}\nhelp: {hint}")
     if isinstance(error, IsADirectoryError):
         return Error(f"cannot write {path!r}: it is a folder\nhelp: name a file in it")
