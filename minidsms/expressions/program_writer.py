@@ -8,6 +8,7 @@ Invariant: what is written computes what `compiler` computes by numpy; what cann
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import NamedTuple
@@ -40,6 +41,8 @@ _OF_FLOATS = {
 _SWAPPED = {">": "<", ">=": "<="}
 _COMPARED = frozenset(("<", "<=", ">", ">=", "=", "<>"))
 
+_FLOAT, _WORD = struct.Struct("d"), struct.Struct("q")
+
 _NARROW = range(-steps.SPAN, steps.SPAN)
 """What columns are taken to hold where that is worth trying."""
 
@@ -50,6 +53,10 @@ class _Bounds(NamedTuple):
     least: int
     greatest: int
     is_dear: bool
+
+
+_NARROW_BOUNDS = _Bounds(_NARROW[0], _NARROW[-1], False)
+_QUOTIENTS = ("/", "%", "mod")
 
 
 class _Impossible(Exception):
@@ -137,7 +144,8 @@ def _line(expr: bound.Expr) -> tuple[bound.Expr, int, int]:
 
 def _word_of(value: float) -> int:
     """The bits of a float."""
-    return int(np.float64(value).view(np.int64))
+    (word,) = _WORD.unpack(_FLOAT.pack(value))
+    return int(word)
 
 
 class _Writer:
@@ -208,17 +216,23 @@ class _Writer:
         return self._bounds[id(expr)]
 
     def _bounds_of(self, expr: bound.Expr) -> _Bounds | None:
+        if expr.type is not Type.INTEGER:
+            return None
         match expr:
-            case bound.ColumnRef(type=Type.INTEGER):
-                return _Bounds(_NARROW[0], _NARROW[-1], False)
-            case bound.Literal(type=Type.INTEGER, value=int() as value):
+            case bound.ColumnRef():
+                return _NARROW_BOUNDS
+            case bound.Literal(value=int() as value):
                 return _Bounds(value, value, False)
-            case bound.Call(function="/" | "%" | "mod", args=(_, divisor)) if not isinstance(divisor, bound.Literal):
-                return None
-            case bound.Call(type=Type.INTEGER, function=name, args=args) if name in _OF_NEAR:
-                operands = [self._bounded(a) for a in args if a.type is Type.INTEGER]
-                known = [o for o in operands if o is not None]
-                return _OF_NEAR[name](*known) if len(known) == len(args) else None
+            case bound.Call(function=name, args=args) if name in _OF_NEAR:
+                if name in _QUOTIENTS and not isinstance(args[1], bound.Literal):
+                    return None
+                known = []
+                for arg in args:
+                    operand = self._bounded(arg)
+                    if operand is None:
+                        return None
+                    known.append(operand)
+                return _OF_NEAR[name](*known)
         return None
 
     def _near(self, expr: bound.Expr) -> int:
