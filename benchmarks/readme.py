@@ -57,7 +57,7 @@ def main() -> None:
     rates = json.loads((RESULTS / "rates.json").read_text())["rates"]
     lines[begin:end] = table(rates)
     ordered, as_written = (rates[name]["rates"]["minidsms"] for name in ("filters10_adaptive", "filters10"))
-    said = re.compile(r"[0-9.]+(?= times as fast as written, in the table above)")
+    said = re.compile(r"[0-9.]+(?= of the rate that they have as written in the table above)")
     README.write_text(said.sub(_two_digits(ordered / as_written), "\n".join(lines)) + "\n")
 
 
