@@ -234,7 +234,8 @@ class Scope:
         if qualifier is not None and self.table(qualifier) is None:
             return self._unknown_table(qualifier, text, span)
         tables = self.tables if qualifier is None else [t for t in (self.table(qualifier),) if t is not None]
-        notes = [f"{t.alias or 'the subquery'} has: {listing(c.name for c in t.columns)}" for t in tables[:3]]
+        having = [(f"{t.alias} has" if t.alias else "the columns are", t.columns) for t in tables[:3]]
+        notes = [f"{which}: {listing(c.name for c in columns)}" for which, columns in having]
         hint = did_you_mean(name, [c.name for t in tables for c in t.columns])
         if not hint and qualifier is None and self.table(name) is not None:
             hint = f'"{name}" is a whole row here: name one of its columns, or use it in {name} IN (SELECT * ..)'

@@ -766,6 +766,12 @@ def test_habits_of_other_systems_get_help(text: str, hint: str) -> None:
     assert hint in caught.value.hint
 
 
+def test_columns_of_rows_without_a_name_are_told() -> None:
+    with connect() as db, pytest.raises(CqlError) as caught:
+        db.execute("SELECT 3 AS a, 4 AS c ORDER BY b")
+    assert caught.value.note == "the columns are: a, c"
+
+
 @pytest.mark.parametrize(
     ("text", "column"), [("CREATE STREAM Z (a INTEGER)", 1), ("SELECT k FROM S; SELECT k FROM S", 18)]
 )
