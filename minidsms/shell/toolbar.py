@@ -55,11 +55,11 @@ def with_work(worker: Worker, is_watched: bool, is_fed: bool) -> list[tuple[str,
 
 
 def fitted(parts: list[tuple[str, str]], room: int) -> list[tuple[str, str]]:
-    """As many of the parts as fit beside each other: what matters least goes first."""
+    """As many of the parts as fit beside each other: what matters least goes first. One always stays."""
     kept = list(parts)
-    for kind in ("size", "counts", "watch", "figures"):
+    for kind in ("hint", "size", "counts", "watch", "figures"):
         for part in [p for p in kept if p[0] == kind]:
-            if sum(len(text) + 3 for _, text in kept) > room:
+            if len(kept) > 1 and sum(len(text) + 3 for _, text in kept) > room:
                 kept.remove(part)
     return kept
 

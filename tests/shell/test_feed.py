@@ -10,7 +10,7 @@ import pytest
 from minidsms.activity import Activity, Rates, measure
 from minidsms.cql.errors import Error
 from minidsms.shell.session import Session
-from minidsms.shell.toolbar import feed_bar
+from minidsms.shell.toolbar import feed_bar, fitted
 from tests.shell.sessions import Clock, finish, session_of
 
 STREAMS = """
@@ -228,3 +228,10 @@ def test_a_feed_that_is_stopped_says_how_far_it_came() -> None:
     feed.stop()
     assert feed.fraction == reached
     session.close()
+
+
+def test_what_is_at_work_has_room_below_the_prompt_before_hints_have() -> None:
+    hint, work = ("hint", "h" * 70), ("problem", "at work for 2 s; Ctrl-C stops the feed")
+    assert fitted([hint, work], 110) == [work]
+    assert fitted([hint, work], 200) == [hint, work]
+    assert fitted([hint], 40) == [hint]
