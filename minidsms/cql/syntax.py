@@ -805,6 +805,8 @@ Statement = (
     | QueryStatement
 )
 """A statement."""
+Look = Show | Describe | Explain
+"""A statement that only tells what there is."""
 
 
 def rewritten(value: Any, change: Callable[[Syntax], Syntax | None]) -> Any:

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 Place: TypeAlias = tuple[int, int]
 """Of a statement in a file: its number, and a digest of its text."""
-_READING: TypeAlias = syntax.Show | syntax.Describe | syntax.Explain
-"""Statements that change nothing."""
 
 
 class KeptStatements:
@@ -68,7 +66,7 @@ class KeptStatements:
         """It changes nothing, or rows only, and what it pushes is kept."""
         if isinstance(statement, syntax.QueryStatement):
             return is_constant(statement.query, self._db.catalog)
-        return isinstance(statement, _READING) or (isinstance(statement, syntax.RowChange) and place is None)
+        return isinstance(statement, syntax.Look) or (isinstance(statement, syntax.RowChange) and place is None)
 
     def make_wanted(self) -> None:
         """Make the checkpoint that a statement has asked for."""

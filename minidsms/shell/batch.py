@@ -69,15 +69,16 @@ def _only_look(inputs: Sequence[tuple[str, str]]) -> bool:
     from minidsms.cql import syntax
     from minidsms.cql.parser import parse
 
-    if not inputs or any(kind != "text" for kind, _ in inputs):
+    if any(kind != "text" for kind, _ in inputs):
         return False
     try:
         each = [one for _, text in inputs for one in split(text)]
         statements = [statement for one in each if not one.is_command for statement in parse(one.text)]
     except Error:  # told where it is run
         return False
-    are_looks = all(isinstance(one, syntax.Show | syntax.Describe | syntax.Explain) for one in statements)
-    return are_looks and not any(one.is_command for one in each)
+    if not statements or any(one.is_command for one in each):
+        return False
+    return all(isinstance(one, syntax.Look) for one in statements)
 
 
 def _read_sources(session: Session) -> None:

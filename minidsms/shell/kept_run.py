@@ -54,7 +54,7 @@ _HELP = "\nhelp: run the file that it was made with, to whose end statements may
 
 
 def _only_reads(statement: syntax.Statement) -> bool:
-    return isinstance(statement, syntax.Show | syntax.Describe | syntax.Explain | syntax.Checkpoint)
+    return isinstance(statement, syntax.Look | syntax.Checkpoint)
 
 
 def tell_where(db: DurableConnection, verb: str) -> None:
