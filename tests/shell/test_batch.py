@@ -244,3 +244,11 @@ def test_looking_into_a_folder_reads_no_source_and_leaves_answers_waiting(
     out, _ = capsys.readouterr()
     lines = [line.split() for line in out.splitlines() if "+" in line]
     assert sorted((line[0], line[-1]) for line in lines) == [("q", "1"), ("q", "1"), ("q", "2"), ("r", "7")]
+
+
+def test_a_command_line_without_statements_reads_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with minidsms.connect("kept") as db:
+        db.execute(f"{SOURCE} CREATE QUERY q AS SELECT a FROM S")
+    assert main(["--db", "kept", "-c", ""]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines() if "+" in line]
+    assert [(line[0], line[-1]) for line in lines] == [("q", "1"), ("q", "1"), ("q", "2")]
