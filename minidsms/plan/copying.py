@@ -43,6 +43,7 @@ from minidsms.queues import Queue
 from minidsms.screens.box import Box
 from minidsms.screens.screening import Screening
 from minidsms.synopses.relation_store import RelationStore
+from minidsms.synopses.row_layout import Standing
 from minidsms.synopses.stream_store import Reader, StreamStore
 from minidsms.values.dictionary import HeldText, TextDictionary
 
@@ -57,7 +58,7 @@ _OTHERS_OWN = {
 _SAME = (
     int, float, complex, str, bytes, bool, Decimal, type(None), range, type, enum.Enum, Type, np.generic, np.dtype,
     FunctionType, BuiltinFunctionType, partial, ModuleType, Schema, Expr, Node, WindowSpec, AggregateDef, FunctionDef,
-    Context, TextDictionary, HeldText, Programmed, RelationStore, SharedByCopies, Box, Screening, Form,
+    Context, TextDictionary, HeldText, Programmed, RelationStore, SharedByCopies, Box, Screening, Form, Standing,
 )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from minidsms.kernels.access_methods.contract import Key, Slots, array_of
 from minidsms.kernels.access_methods.methods import words_and_others
 from minidsms.kernels.arrays import normal
 from minidsms.kernels.gathering import OF_INPUT
-from minidsms.synopses.row_layout import RowLayout
+from minidsms.synopses.row_layout import RowLayout, Standing
 
 if TYPE_CHECKING:
     from minidsms.synopses.window_index import WindowIndex
@@ -75,19 +75,16 @@ class BagWindow:
         """The columns of the rows in these slots."""
         return self.layout.gather(self._rows.words, slots, columns)
 
-    def sources(self, columns: Sequence[int]) -> tuple[tuple[Int64Array, int, bytes], Int64Array]:
-        """As of an `IndexedWindow`: the words of the rows, of which a copy of this window has others (`plan.copying`),
-        and which columns may be NULL.
-        """
+    def sources(self, columns: Sequence[int]) -> tuple[Standing, Int64Array]:
+        """As of an `IndexedWindow`."""
         words, sources = self._rows.words, self.layout.sources(self._rows.words, columns)
         sources[:, OF_INPUT] = self._number
-        return (words, id(words), self.layout.seen_nulls.tobytes()), sources
+        return Standing(words, self.layout.seen_nulls.tobytes()), sources
 
     def stands_at(self, mark: Any) -> bool:
         """See `sources`."""
-        words, number, nulls = mark
-        is_there: bool = words is self._rows.words and number == id(words)
-        return is_there and nulls == self.layout.seen_nulls.tobytes()
+        is_there: bool = mark.words is self._rows.words
+        return is_there and mark.nulls == self.layout.seen_nulls.tobytes()
 
     def present(self) -> Int64Array:
         """The slots of its rows without a NULL key, ascending.  O(slots)."""

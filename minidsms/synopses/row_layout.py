@@ -6,12 +6,23 @@ Invariant: two rows have equal words exactly when they are equal in every column
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from minidsms.elements import Column, Int64Array, Schema, row_words
 from minidsms.kernels.addresses import VALID, VALUES, WIDTH
 from minidsms.kernels.gathering import NULL_BIT, OF_MASK, SOURCE_WORDS
+
+
+class Standing(NamedTuple):
+    """By what it is known that rows still stand where their columns were found: the array, and which columns had had a
+    NULL. A copy of the plan has this one (`plan.copying`), which says nothing of the rows copied, and keeps the array:
+    none that comes later is taken for it.
+    """
+
+    words: Int64Array
+    nulls: bytes
 
 
 class RowLayout:

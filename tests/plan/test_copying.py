@@ -22,6 +22,7 @@ from minidsms.plan.copying import CannotCopy, copied
 from minidsms.queues import Queue
 from minidsms.synopses.stream_store import StreamStore
 from minidsms.synopses.stub import NO_INSTANTS, Stub
+from minidsms.synopses.window_index import WindowIndex
 from minidsms.values.dictionary import TextDictionary
 
 SCHEMA = Schema.of(("v", Type.INTEGER))
@@ -145,6 +146,22 @@ def test_a_store_takes_elements_back_under_their_numbers(n: int, freed: int) -> 
     assert columns[0].values.tolist() == others[0].values[3:].tolist()
     assert columns[0].valid is not None and others[0].valid is not None
     assert columns[0].valid.tolist() == others[0].valid[3:].tolist()
+
+
+def test_where_rows_stand_is_looked_up_anew_in_a_copy_and_in_a_copy_of_that() -> None:
+    index = WindowIndex([SCHEMA], [[(0,)]], None, [(0,)], bags=[True])
+    bag = index.windows[0]
+    index.admit([Batch(np.array([1]), None, [Column(np.array([7]))])])
+    mark, _ = bag.sources([0])
+    source, keeper = plan_with(store_of(1), bag=bag, mark=mark)
+    assert bag.stands_at(mark)
+    made = copied([source, keeper], {}, {})
+    copy: Any = made[id(keeper)]
+    assert not copy.bag.stands_at(copy.mark)
+    again: Any = copied([made[id(source)], copy], {}, {})[id(copy)]
+    assert not again.bag.stands_at(again.mark)
+    # It keeps the array that it speaks of: no later one has its identity, and is taken for it.
+    assert again.mark is mark
 
 
 def test_a_copy_keeps_the_codes_of_the_texts_that_it_compares() -> None:
