@@ -104,6 +104,13 @@ def _keep_one_by_one(
 
 
 @helper(inline=True)
+def _send_for(values: Any, rows: Int64s, layout: int, first: Any) -> None:
+    """Have values on their way that will be wanted some words later, where they do not stand side by side."""
+    for j in range(first + _AHEAD, min(first + _AHEAD + _WORD, len(rows)) if layout == AT else 0):
+        prefetch(values, rows[uint64(j)])
+
+
+@helper(inline=True)
 def _keep_by_words(values: Int64s, rows: Int64s, layout: int, divides: bool, wanted: Any, out: Int64s) -> Any:
     divisor, base, width, negated = wanted
     inverse = 1.0 / divisor if divides else 0.0
@@ -113,8 +120,7 @@ def _keep_by_words(values: Int64s, rows: Int64s, layout: int, divides: bool, wan
     k = first = 0
     while first + _WORD <= n:
         word, far = uint64(0), uint64(divisor)
-        for j in range(first + _AHEAD, min(first + _AHEAD + _WORD, n) if layout == AT else 0):
-            prefetch(values, rows[uint64(j)])
+        _send_for(values, rows, layout, first)
         for j in range(_WORD):
             x = values[uint64(rows[uint64(first + j)])] if layout == AT else values[uint64(first + j)]
             if divides:
@@ -140,34 +146,39 @@ def keep_integers(
     if layout == AT:
         if divisor > 0:
             return _keep_by_words(values, rows, AT, True, wanted, out)
-        return _keep_one_by_one(values, rows, AT, wanted, 0, len(rows), out, 0)
+        return _keep_by_words(values, rows, AT, False, wanted, out)
     if divisor > 0:
         return _keep_by_words(values, rows, layout, True, wanted, out)
     return _keep_by_words(values, rows, layout, False, wanted, out)
 
 
+@helper(inline=True)
+def _keep_floats(values: Float64s, rows: Int64s, layout: int, lo: float, hi: float, negated: bool, out: Int64s) -> Any:
+    turn = uint64(0) - uint64(negated)
+    n = len(rows) if layout == AT else len(values)
+    k = first = 0
+    while first + _WORD <= n:
+        _send_for(values, rows, layout, first)
+        word = uint64(0)
+        for j in range(_WORD):
+            x = values[uint64(rows[uint64(first + j)])] if layout == AT else values[uint64(first + j)]
+            word |= uint64((x >= lo) & (x <= hi)) << uint64(j)
+        k = write_rows(word ^ turn, rows, layout, first, out, k)
+        first += _WORD
+    for i in range(first, n):
+        row = i if layout == DENSE else rows[i]
+        x = values[row] if layout == AT else values[i]
+        out[k] = row
+        k += ((x >= lo) & (x <= hi)) != negated
+    return k
+
+
 @kernel
 def keep_floats(values: Float64s, rows: Int64s, layout: int, lo: float, hi: float, negated: bool, out: Int64s) -> int:
     """Positions with lo <= value <= hi (negated: not so)."""
-    k = first = 0
     if layout == AT:
-        at = uint64(0)
-        for row in rows:
-            x = values[uint64(row)]
-            out[at] = row
-            at += uint64(((x >= lo) & (x <= hi)) != negated)
-        return int64(at)
-    turn = uint64(0) - uint64(negated)
-    while first + _WORD <= len(values):
-        word = uint64(0)
-        for j in range(_WORD):
-            word |= uint64((values[first + j] >= lo) & (values[first + j] <= hi)) << uint64(j)
-        k = write_rows(word ^ turn, rows, layout, first, out, k)
-        first += _WORD
-    for i in range(first, len(values)):
-        out[k] = i if layout == DENSE else rows[i]
-        k += ((values[i] >= lo) & (values[i] <= hi)) != negated
-    return k
+        return _keep_floats(values, rows, AT, lo, hi, negated, out)
+    return _keep_floats(values, rows, layout, lo, hi, negated, out)
 
 
 @helper(inline=True)
