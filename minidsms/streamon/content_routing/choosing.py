@@ -24,6 +24,7 @@ from minidsms.streamon.content_routing.costs import Dividing
 from minidsms.streamon.content_routing.gain_ratio import sure_gains
 from minidsms.streamon.content_routing.sample import Sample
 from minidsms.streamon.contracts import Float64Array
+from minidsms.streamon.filter_ordering.profile_window import cost_of
 
 LEAST_IN_CELL = 8
 """Tuples of a bucket that tell of an order."""
@@ -275,6 +276,4 @@ def _routed_cost(drops: UInt8Array, cells: Int64Array, count: int, costs: Float6
 
 def _cost(drops: BoolArray | UInt8Array, costs: Float64Array, order: Order) -> float:
     """Per tuple, in one order."""
-    places = list(order)
-    passes = np.logical_and.accumulate(drops[:, places] == 0, axis=1)
-    return float(costs[places[0]] + passes[:, :-1].mean(axis=0) @ costs[places[1:]])
+    return cost_of(drops, costs, order) or 0.0

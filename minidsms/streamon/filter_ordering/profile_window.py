@@ -88,7 +88,7 @@ class ProfileWindow:
         return OrderStatistics(tuple(order), rates, costs, self.size)
 
 
-def reaching_by_position(bits: UInt8Array, order: Sequence[int]) -> Int64Array:
+def reaching_by_position(bits: UInt8Array | BoolArray, order: Sequence[int]) -> Int64Array:
     """(n + 1,) how many of the tuples (m, n) reach each position of the order, and its end."""
     reaching = np.zeros(len(order) + 1, np.int64)
     _count_reaching(np.ascontiguousarray(bits, np.uint8), np.array(order, np.int64), reaching)
@@ -107,7 +107,7 @@ def _count_reaching(bits: Uint8Table, order: Int64s, reaching: Int64s) -> None:
             reaching[place] += 1
 
 
-def cost_of(bits: UInt8Array, times: Float64Array, order: Sequence[int]) -> float | None:
+def cost_of(bits: UInt8Array | BoolArray, times: Float64Array, order: Sequence[int]) -> float | None:
     """Mean time of the tuples (m, n) under an order; None of no tuples."""
     if not len(bits):
         return None
