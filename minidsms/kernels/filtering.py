@@ -61,9 +61,9 @@ def write_rows(word: Any, rows: Int64s, layout: int, first: int, out: Int64s, k:
     if word == 0:
         return k
     at = uint64(k)
-    if layout == DENSE and word == _ALL:
+    if word == _ALL:
         for j in range(_WORD):
-            out[at + uint64(j)] = first + j
+            out[at + uint64(j)] = first + j if layout == DENSE else rows[uint64(first + j)]
         return k + _WORD
     for start in range(0, _WORD, 8):
         byte = word >> uint64(start) & uint64(255)
