@@ -49,7 +49,9 @@ def with_work(worker: Worker, is_watched: bool, is_fed: bool) -> list[tuple[str,
     """
     if worker.at_work_s < LONG_S:
         return worker.toolbar
-    next_ = "" if is_watched or not worker.is_behind else f"; Ctrl-C {'stops the feed' if is_fed else 'ends the query'}"
+    next_ = ""
+    if not is_watched and (is_fed or worker.is_behind):
+        next_ = f"; Ctrl-C {'stops the feed' if is_fed else 'ends the query'}"
     parts = [part for part in worker.toolbar if part[0] != "watch" or is_watched]
     return [*parts, ("problem", f"at work for {worker.at_work_s:.0f} s{next_}")]
 

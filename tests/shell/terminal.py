@@ -121,10 +121,20 @@ class Terminal:
         while self.exit_code is None:
             assert time.monotonic() < until, f"the shell does not end; there stands:\n{self.text}"
             self.read()
+            self._look_for_end()
+        return self.exit_code
+
+    @property
+    def has_ended(self) -> bool:
+        """The shell has ended."""
+        self._look_for_end()
+        return self.exit_code is not None
+
+    def _look_for_end(self) -> None:
+        if self.exit_code is None:
             process, status = os.waitpid(self._process, os.WNOHANG)
             if process:
                 self.exit_code = os.waitstatus_to_exitcode(status)
-        return self.exit_code
 
     def __enter__(self) -> Terminal:
         return self

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from minidsms.shell.session import Session
+from minidsms.shell.toolbar import with_work
 from minidsms.shell.worker import Turn, Worker
 from tests.shell.sessions import ROADS, session_of
 
@@ -110,6 +111,27 @@ def test_a_watched_query_that_the_page_drops_is_watched_no_more() -> None:
     worker.ask(lambda session: None)  # without a rest before the next drawing
     worker._step()
     assert not screen.take("error") and not worker.pictures and not session.watches.names()
+    session.close()
+
+
+def test_what_an_interrupt_does_is_told_at_every_long_step_though_nothing_waits_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session, _ = session_of(_ROADS)
+    worker = Worker(session, Turn(), lambda: None, lambda: 20)
+    monkeypatch.setattr(Worker, "at_work_s", 2.0)
+    worker.toolbar = [("watch", "Ctrl-C stops watching q1")]
+
+    def told(is_watched: bool, is_fed: bool) -> list[str]:
+        return [text for _, text in with_work(worker, is_watched, is_fed)]
+
+    assert told(True, True) == ["Ctrl-C stops watching q1", "at work for 2 s"]
+    assert told(False, True) == ["at work for 2 s; Ctrl-C stops the feed"]
+    assert told(False, False) == ["at work for 2 s"]
+    worker.ask(lambda session: None)
+    assert told(True, True) == ["Ctrl-C stops watching q1", "at work for 2 s"]
+    assert told(False, True) == ["at work for 2 s; Ctrl-C stops the feed"]
+    assert told(False, False) == ["at work for 2 s; Ctrl-C ends the query"]
     session.close()
 
 
