@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -198,9 +198,9 @@ def _sample(path: str) -> _Sample:
     return _with_nested(sample, mixed) if kind in _JSON else sample
 
 
-def _with_nested(sample: _Sample, mixed: Collection[str]) -> _Sample:
+def _with_nested(sample: _Sample, mixed: Mapping[str, bool]) -> _Sample:
     """The sample of JSON lines with types for what is nested in them, and what may be otherwise in other lines. mixed:
-    columns of texts, since not all that is nested there has one type.
+    columns of texts, since not all values there have one type; with each, whether some are numbers or booleans.
     """
     types, guesses = list(sample.types), dict(sample.guesses)
     for i, name in enumerate(sample.names):
@@ -208,11 +208,11 @@ def _with_nested(sample: _Sample, mixed: Collection[str]) -> _Sample:
         if not pa.types.is_nested(column.type) and name not in mixed:
             continue
         types[i] = (None if name in mixed else nested_type(column)) or Type.TEXT
-        reason = (
-            f"{name}: {types[i]}, as in the first {len(column):,} rows; TEXT takes rows of other fields and types, too"
-        )
+        reason = f"{name}: {types[i]}, as in the first {len(column):,} rows; TEXT takes rows of other types, too"
         if types[i] is Type.TEXT:
             reason = f"{name}: what is nested there has no one type, so it is TEXT, the JSON as it is written"
+        if mixed.get(name):
+            reason = f"{name}: its values have no one type, so it is TEXT; rows with a number or a boolean are refused"
         guesses[name] = Guess(types[i], reason=reason)
     return replace(sample, types=types, guesses=guesses)
 
@@ -243,20 +243,22 @@ def _held(table: Any, delimiter: str, otherwise: Type | None = None) -> _Sample:
     return _Sample(chosen.column_names, types, chosen, {}, delimiter, tuple(left_out))
 
 
-def _read(path: str, kind: str) -> tuple[Any, str, Collection[str]]:
-    """The beginning as a table; the delimiter; the columns whose nested values of several types are texts in it."""
+def _read(path: str, kind: str) -> tuple[Any, str, Mapping[str, bool]]:
+    """The beginning as a table; the delimiter; the columns whose values of several types are texts in it, each with
+    whether numbers or booleans are among them.
+    """
     if kind in (".parquet", ".pq"):
         from pyarrow import parquet
 
         file = parquet.ParquetFile(path)
         first = next(file.iter_batches(1000), None)
-        return file.schema_arrow.empty_table() if first is None else _table(first), "", ()
+        return file.schema_arrow.empty_table() if first is None else _table(first), "", {}
     if kind in (".arrow", ".ipc", ".feather"):
         from pyarrow import ipc
 
         table = ipc.open_file(path).read_all()
         check_whole(table)
-        return table.slice(0, 1000), "", ()
+        return table.slice(0, 1000), "", {}
     file = open_file(path)
     try:
         start = file.data.read(_BYTES)
@@ -274,14 +276,16 @@ def _read(path: str, kind: str) -> tuple[Any, str, Collection[str]]:
     delimiter = delimiter_of(start.split(b"\n", 1)[0].decode("utf-8", "replace"))
     options = csv.ConvertOptions(strings_can_be_null=True, null_values=[""])
     form = csv.ParseOptions(delimiter=delimiter, invalid_row_handler=lambda row: "skip")
-    return csv.read_csv(pa.BufferReader(start), parse_options=form, convert_options=options), delimiter, ()
+    return csv.read_csv(pa.BufferReader(start), parse_options=form, convert_options=options), delimiter, {}
 
 
-def _read_json(lines: bytes) -> tuple[Any, Collection[str]]:
-    """A table, and the columns of which it has texts: where what is nested has several types, Arrow reads no lines."""
+def _read_json(lines: bytes) -> tuple[Any, Mapping[str, bool]]:
+    """A table, and the columns whose values have several types, of which it has texts: Arrow reads no such lines. With
+    each, whether numbers or booleans stand there, which TEXT does not take.
+    """
     from pyarrow import json as arrow_json
 
-    from minidsms.sources.json_rows import ARRAY_HELP, crashes_arrow, line_of_array
+    from minidsms.sources.json_rows import ARRAY_HELP, crashes_arrow, line_of_array, no_object
 
     line = line_of_array(lines)
     if line is not None:
@@ -289,18 +293,35 @@ def _read_json(lines: bytes) -> tuple[Any, Collection[str]]:
     if crashes_arrow(lines):
         raise pa.ArrowInvalid("null where an object should stand")
     try:
-        return arrow_json.read_json(pa.BufferReader(lines)), ()
+        return arrow_json.read_json(pa.BufferReader(lines)), {}
     except pa.ArrowInvalid as error:
         try:
             rows = [json.loads(line) for line in lines.splitlines() if line.strip()]
-        except (ValueError, RecursionError):
+        except RecursionError:
             raise error from None  # it tells the row
+        except ValueError:
+            number, text = next((i, s) for i, s in enumerate(lines.splitlines(), 1) if s.strip() and not _is_json(s))
+            raise Error(f"line {number}: {no_object(text.decode('utf-8', 'replace'))}") from None
         if not all(isinstance(row, dict) for row in rows):
             raise
-    nested = {k for row in rows for k, v in row.items() if isinstance(v, dict | list)}
-    mixed = {name for name in nested if not _is_of_one_type([row.get(name) for row in rows])}
-    flat = [{k: json.dumps(v) if k in mixed and isinstance(v, dict | list) else v for k, v in r.items()} for r in rows]
-    return arrow_json.read_json(pa.BufferReader("\n".join(map(json.dumps, flat)).encode())), mixed
+    names = {name for row in rows for name in row}
+    mixed = {name for name in names if not _is_of_one_type([row.get(name) for row in rows])}
+    flat = [{k: json.dumps(v) if k in mixed and not _is_text(v) else v for k, v in row.items()} for row in rows]
+    table = arrow_json.read_json(pa.BufferReader("\n".join(map(json.dumps, flat)).encode()))
+    return table, {n: any(isinstance(row.get(n), int | float) for row in rows) for n in mixed}
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_text(value: Any) -> bool:
+    """TEXT takes it as it is: a text, or NULL."""
+    return value is None or isinstance(value, str)
 
 
 def _is_of_one_type(values: Sequence[Any]) -> bool:

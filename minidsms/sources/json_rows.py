@@ -1,4 +1,5 @@
-"""Rows of JSON lines: one object per line; columns by case-insensitive name, others ignored, a missing one NULL.
+"""Rows of JSON lines: one object per line; columns, and fields of a STRUCT, by case-insensitive name, others ignored, a
+missing one NULL.
 
 A block is parsed by Arrow into typed columns; a block that does not parse is read line by line, and the lines that
 cannot be read are counted and kept. Which spelling a name has, the first object says; whether a TIMESTAMP is ticks or
@@ -23,7 +24,7 @@ from minidsms.inputs.rejected import RejectedRows
 from minidsms.inputs.values import EXACT_JSON, ValueRefused, inner_reader, value_reader
 from minidsms.sources.blocks import Block, Reject, lines, reject
 from minidsms.sources.few_lines import is_few
-from minidsms.sources.json_members import nested_text
+from minidsms.sources.json_members import nested_text, of_fields
 from minidsms.sources.plain_rows import PlainRows
 from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN
 from minidsms.sources.text_columns import arrow_type, read_iso_times
@@ -222,12 +223,12 @@ class JsonRows:
             text = _decoded(data)
             found = _object(text, exact=not self._is_basic)
             if found is None:
-                rejects.append(reject(self.path, line, data, "no JSON object"))
+                rejects.append(reject(self.path, line, data, no_object(text)))
                 continue
             row = []
             try:
                 for name, reader, type_ in zip(self._names, readers, self._types):
-                    value = found.get(name)
+                    value = of_fields(found.get(name), type_) if type_.is_nested else found.get(name)
                     is_text = isinstance(value, str)
                     has_time = type_ is Type.TIMESTAMP and value is not None
                     if has_time and self._ticks.setdefault(name, not is_text) == is_text:
@@ -305,6 +306,14 @@ def _decoded(line: bytes) -> str:
         return line.decode(json.detect_encoding(line), "surrogatepass")
     except UnicodeDecodeError:
         return ""
+
+
+def no_object(text: str) -> str:
+    """Why a line is refused."""
+    has_comma = text.rstrip().endswith(",") and _object(text.rstrip()[:-1]) is not None
+    return (
+        "no JSON object, for a comma stands behind it; sed 's/,$//' FILE writes none" if has_comma else "no JSON object"
+    )
 
 
 def _object(text: str, exact: bool = False) -> dict[str, Any] | None:

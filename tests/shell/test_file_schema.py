@@ -367,6 +367,27 @@ NESTED = [
 ]
 
 
+@pytest.mark.parametrize("texts", [['{"a": 1}', '"x"', "5"], ["5", "[1]"], ['"x"', "true", "null"], ["1", '"y"']])
+def test_a_json_column_of_several_types_is_proposed_as_text_that_says_what_it_refuses(
+    tmp_path: Path, texts: list[str]
+) -> None:
+    path = tmp_path / "t.json"
+    path.write_text("".join(f'{{"at": {i}, "p": {text}}}\n' for i, text in enumerate(texts)))
+    declared, reasons = proposal_for(str(path))
+    assert "(at INTEGER, p TEXT)" in declared
+    assert any("rows with a number or a boolean are refused" in reason for reason in reasons)
+    values = [json.loads(text) for text in texts]
+    kept = [(i, None if v is None else v if isinstance(v, str) else texts[i]) for i, v in enumerate(values)]
+    assert _read_as_proposed(path) == [row for row in kept if not isinstance(values[row[0]], int)]
+
+
+def test_a_comma_behind_a_json_object_is_told_where_a_declaration_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    path.write_text('\n{"at": 1},\n{"at": 2}\n')
+    with pytest.raises(Error, match="line 2: no JSON object, for a comma stands behind it"):
+        proposal_for(str(path))
+
+
 @pytest.mark.parametrize(("texts", "type_"), NESTED)
 def test_what_is_nested_in_json_is_proposed_as_it_is_or_as_text_where_its_types_differ(
     tmp_path: Path, texts: list[str], type_: str
@@ -442,7 +463,7 @@ def test_iso_times_beside_those_of_another_form_are_texts_that_can_be_cast(tmp_p
 def test_a_line_that_cannot_be_read_is_an_error_that_tells_its_row(tmp_path: Path, line: str) -> None:
     path = tmp_path / "t.json"
     path.write_text(f'{{"p": {{"a": 1}}}}\n{{"p": {{"a": "x"}}}}\n{line}\n')
-    with pytest.raises(minidsms.Error, match="in row 1"):
+    with pytest.raises(minidsms.Error, match=r"in row 1|line 3: no JSON object"):
         proposal_for(str(path))
 
 

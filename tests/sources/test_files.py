@@ -177,6 +177,39 @@ def test_malformed_json_lines_are_kept_with_their_line(tmp_path: Path) -> None:
     assert [reason.split("line ")[1].split(":")[0] for reason in reasons(source)] == ["2", "3", "5", "7", "8"]
 
 
+def test_a_comma_behind_a_json_object_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text('{"at":1},\n{"at":2} , \nx,\n{"at":3}')
+    source = open_source(str(path), None, SCHEMA)
+    assert rows_of(source) == [(3, None, None)]
+    commas = ["a comma stands behind it" in reason for reason in reasons(source)]
+    assert commas == [True, True, False]
+
+
+BEYOND = [
+    ("STRUCT(x INTEGER)", '{"y": [1], "X": 1, "": {}}', {"x": 1}),
+    ("STRUCT(x INTEGER)[]", '[{"y": 2}, null, {"x": 1, "y": {"x": 2}}]', [{"x": None}, None, {"x": 1}]),
+    ("MAP(TEXT, STRUCT(x INTEGER))", '{"y": {"x": 1, "y": 2}}', {"y": {"x": 1}}),
+    ("STRUCT(s STRUCT(x INTEGER), l INTEGER[])", '{"s": {"x": 1, "l": 2}, "l": [1]}', {"s": {"x": 1}, "l": [1]}),
+]
+
+
+@pytest.mark.parametrize(("type_", "text", "value"), BEYOND)
+def test_members_beyond_the_fields_of_a_struct_are_ignored_as_those_beyond_columns(
+    tmp_path: Path, type_: str, text: str, value: object
+) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(f'{{"n": {text}, "more": 1}}\n{{"n": null}}\n{{"n": 7}}\n')
+    with minidsms.connect() as db:
+        db.execute(f"CREATE RELATION R (n {type_}) FROM '{path}'; CREATE STREAM S (n {type_})")
+        q = db.query("SELECT n FROM R")
+        db.run()
+        assert sorted((row[0] for row in q.snapshot()), key=str) == sorted([value, None], key=str)
+        assert db.stream_input("R").counters.rejected == 1
+        with pytest.raises(Error, match=r"is no field of|cannot be read as"):
+            db.push("S", [(json.loads(text),), ({"more": 1},)], ts=1)
+
+
 @pytest.mark.parametrize("form", ["json", "csv"])
 @pytest.mark.parametrize("bad", [[], ["x"]])
 @pytest.mark.parametrize("near", [[], ["2024-01-01 00:00:00.000000001Z"]])

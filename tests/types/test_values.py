@@ -136,8 +136,8 @@ def test_files_hold_them_and_lines_that_do_not_are_rejected(format: str, tmp_pat
         parquet.write_table(_arrow().append_column("ts", pa.array([1, 2, 3])), path)
     elif format == "jsonl":
         lines = [json.dumps({"ts": i, **row}) for i, row in enumerate(WRITTEN, 1)]
-        bad = ['{"ts": 9, "day": "2024-02-30"}', '{"ts": 9, "tags": [1]}', '{"ts": 9, "near": {"q": 1}}']
-        exact = '{"ts": 4, "price": 123456789012345678901234567890123456.78, "near": {"x": 1, "y z": [0.5]}}'
+        bad = ['{"ts": 9, "day": "2024-02-30"}', '{"ts": 9, "tags": [1]}', '{"ts": 9, "near": {"x": "q"}}']
+        exact = '{"ts": 4, "price": 123456789012345678901234567890123456.78, "near": {"x": 1, "q": 1, "y z": [0.5]}}'
         path.write_text("\n".join([*lines, *bad, exact]) + "\n")
     else:
         rows = [
