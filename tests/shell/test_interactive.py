@@ -294,6 +294,8 @@ def test_a_signal_while_a_statement_runs_ends_the_statement_alone(terminal: Term
     terminal.wait("view  query")
 
 
+_TRIES = 20
+"""Of a step that takes long, where those before it may."""
 _LONG = (
     "SELECT COUNT(*) FROM Pos [RANGE 1 HOUR] a, Pos [RANGE 1 HOUR] b, Pos [RANGE 1 HOUR] c "
     "WHERE a.speed < b.speed AND b.speed < c.speed;"
@@ -315,6 +317,7 @@ def test_a_step_that_takes_long_is_told_and_ctrl_c_ends_its_query(declared: Term
         # A step before the long one may take long, too: then the feed ends behind that, and the query reads another.
         declared.line(".feed Pos FROM 'traffic.csv'")
         feeds += 1
+        assert feeds < _TRIES, "no feed reaches the step that takes long"
         has_ended = partial(_has_ended, declared, feeds)
         for told in ("at work for", "Ctrl-C stops the feed", "Ctrl-C ends the query"):
             declared.wait(partial(_is_told_or, declared, told, has_ended))
@@ -335,7 +338,7 @@ def _is_told_or(terminal: Terminal, told: str, or_: Callable[[], bool]) -> bool:
 
 def test_a_shell_that_is_left_amid_such_a_step_waits_until_ctrl_c_ends_it(folder: Path) -> None:
     has_told = False
-    while not has_told:
+    for _ in range(_TRIES):
         with begun(folder) as terminal:
             terminal.line(DECLARATIONS.strip().replace("\n", " "))
             terminal.line(_LONG)
@@ -348,6 +351,9 @@ def test_a_shell_that_is_left_amid_such_a_step_waits_until_ctrl_c_ends_it(folder
             has_told = not terminal.has_ended
             terminal.send("\x03")
             assert terminal.wait_end() == 0
+        if has_told:
+            break
+    assert has_told
 
 
 def test_a_shell_whose_step_writes_to_a_pipe_that_nobody_reads_is_left_by_ctrl_c(folder: Path) -> None:
