@@ -172,6 +172,7 @@ class Window(Node):
     input: Node
     spec: WindowSpec
     name: str = field(compare=False, default="")
+    is_empty_with_input = True
 
     @classmethod
     def of(cls, stream: Node, spec: WindowSpec, name: str = "") -> Window:
@@ -370,6 +371,7 @@ class ByRow(Node):
     """What hands on the rows of its input one by one: filtered, or other columns of them."""
 
     input: Node
+    is_empty_with_input = True
     memory = Memory.NOTHING
 
     @property

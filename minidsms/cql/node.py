@@ -208,6 +208,11 @@ class Node:
         return False
 
     @property
+    def is_empty_with_input(self) -> bool:
+        """It has no row while its first input has none."""
+        return False
+
+    @property
     def is_fifo(self) -> bool:
         """Deletions come in the order of the insertions."""
         return False

@@ -111,6 +111,7 @@ class SemiJoin(Node):
     pairs: tuple[tuple[Expr, Expr], ...]
     anti: bool
     null_safe: bool = False
+    is_empty_with_input = True
     memory = Memory.ROWS
 
     def text(self) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from minidsms.cql import bound
 from minidsms.cql.bound import Node
 from minidsms.cql.functions import can_fail
-from minidsms.plan.logical import SemiJoin, column_refs, nodes, projected, transform, unfiltered
+from minidsms.plan.logical import column_refs, nodes, projected, transform, unfiltered
 
 
 def drop_empty(root: Node) -> Node:
@@ -29,23 +29,18 @@ def _other_side(node: Node) -> Node:
 
 
 def _is_empty(node: Node) -> bool:
-    while True:
-        below, parts = unfiltered(node)
+    while node.is_empty_with_input:
+        _, parts = unfiltered(node)
         if any(isinstance(part, bound.Literal) and part.value is not True for part in parts):
             return True
-        if parts:
-            node = below
-        elif isinstance(node, bound.Project | bound.Window | SemiJoin):
-            node = node.inputs[0]
-        else:
-            return False
+        node = node.inputs[0]
+    return False
 
 
 def _is_missed_by_nobody(side: Node, other: Node) -> bool:
     kept = {id(node) for node in nodes(other)}
     return all(
-        isinstance(node, bound.Project | bound.Filter | bound.Window | SemiJoin)
-        and not any(map(can_fail, node.expressions))
+        node.is_empty_with_input and not any(map(can_fail, node.expressions))
         for node in nodes(side)
         if id(node) not in kept
     )
