@@ -622,16 +622,6 @@ def _in_window(place: Place, window: int) -> str:
     return _WINDOW_FORMS
 
 
-def _around(place: Place) -> str:
-    """The terminal before the last parenthesis that is still open."""
-    depth = 0
-    for i in range(place.at - 1, 0, -1):
-        depth += (place.tokens[i].type == "RPAR") - (place.tokens[i].type == "LPAR")
-        if depth < 0:
-            return place.tokens[i - 1].type
-    return ""
-
-
 def _unclosed(place: Place) -> str:
     """A parenthesis that is still open where ")" could stand."""
     if "RPAR" not in place.expected:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from minidsms.cql import bound
 from minidsms.cql.binder import Bound, bind, view_def
 from minidsms.cql.catalog import Catalog, FunctionDef, RelationDef, StreamDef
+from minidsms.cql.errors import CqlError
 from minidsms.cql.parser import parse, parse_query
 from minidsms.cql.syntax import CreateView
 from minidsms.elements import Schema, Type
@@ -32,6 +35,13 @@ def small_catalog() -> Catalog:
 def bind_text(text: str, catalog: Catalog | None = None) -> Bound:
     """A query over the small catalog."""
     return bind(parse_query(text), small_catalog() if catalog is None else catalog, text)
+
+
+def error(text: str) -> str:
+    """Why a query over the small catalog is refused."""
+    with pytest.raises(CqlError) as caught:
+        bind_text(text)
+    return str(caught.value)
 
 
 def with_view(catalog: Catalog, text: str) -> Catalog:

@@ -10,13 +10,7 @@ from minidsms.cql.errors import CqlError
 from minidsms.cql.parser import parse
 from minidsms.cql.printer import print_query
 from minidsms.elements import Type
-from tests.cql.catalogs import bind_text, column, condition, find, shape, small_catalog, write
-
-
-def error(text: str) -> str:
-    with pytest.raises(CqlError) as caught:
-        bind_text(text)
-    return str(caught.value)
+from tests.cql.catalogs import bind_text, column, condition, error, find, shape, small_catalog, write
 
 
 def write_condition(text: str) -> str:

@@ -14,13 +14,7 @@ from minidsms.cql.parser import parse_query
 from minidsms.cql.printer import print_query
 from minidsms.cql.window_spec import WindowKind, WindowSpec
 from minidsms.elements import Type
-from tests.cql.catalogs import bind_text, find, shape, small_catalog, with_view
-
-
-def error(text: str) -> str:
-    with pytest.raises(CqlError) as caught:
-        bind_text(text)
-    return str(caught.value)
+from tests.cql.catalogs import bind_text, error, find, shape, small_catalog, with_view
 
 
 def spec(window: str) -> WindowSpec:

@@ -5,14 +5,7 @@ from __future__ import annotations
 import pytest
 
 from minidsms.cql import bound
-from minidsms.cql.errors import CqlError
-from tests.cql.catalogs import bind_text, condition, find, shape, write
-
-
-def error(text: str) -> str:
-    with pytest.raises(CqlError) as caught:
-        bind_text(text)
-    return str(caught.value)
+from tests.cql.catalogs import bind_text, condition, error, find, shape, write
 
 
 def inner_condition(text: str) -> str:

@@ -13,6 +13,7 @@ from minidsms.joins import answer
 from minidsms.joins import join as join_module
 from minidsms.joins.by_caches import CacheOptions
 from minidsms.joins.equal_columns import Equality
+from minidsms.joins.graph import JoinGraph
 from minidsms.joins.join import Join
 from minidsms.joins.spec import JoinSpec
 from minidsms.queues import Queue
@@ -20,6 +21,11 @@ from minidsms.synopses.stream_store import StreamStore
 from tests.operators.harness import END, Element, Netted, batch, elements, netted
 
 J = TypeVar("J", bound=Join)
+
+
+def graph(n: int, *edges: tuple[int, int]) -> JoinGraph:
+    """Of n inputs. Each edge is an equality of columns of its own."""
+    return JoinGraph(n, [((i, c), (j, c)) for c, (i, j) in enumerate(edges)])
 
 
 def join_of(

@@ -10,11 +10,7 @@ import pytest
 
 from minidsms.joins.graph import JoinGraph
 from minidsms.joins.logical_filters import LogicalFilters, random_order
-
-
-def graph(n: int, *edges: tuple[int, int]) -> JoinGraph:
-    return JoinGraph(n, [((i, c), (j, c)) for c, (i, j) in enumerate(edges)])
-
+from tests.joins.made import graph
 
 FIGURE_5_3A = graph(6, (0, 1), (0, 2), (2, 3), (2, 4), (4, 5))
 STAR = graph(4, (0, 1), (0, 2), (0, 3))

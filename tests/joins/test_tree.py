@@ -20,11 +20,7 @@ from minidsms.joins.tree import (
     random_tree,
     unlinked,
 )
-
-
-def graph(n: int, *edges: tuple[int, int]) -> JoinGraph:
-    """Each edge is an equality of columns of its own."""
-    return JoinGraph(n, [((i, c), (j, c)) for c, (i, j) in enumerate(edges)])
+from tests.joins.made import graph
 
 
 def complete(n: int) -> JoinGraph:

@@ -58,8 +58,8 @@ class _Look:
 
 
 class CacheProfiler:
-    """Looks at the executor's figures. window: W; look: elements of an observation; measures_time: else steps are
-    counted.  enters: the join joins what enters alone.  budget: bytes of all caches, None for no limit.
+    """Looks at the executor's figures. look: elements of an observation; measures_time: else steps are counted.
+    enters: the join joins what enters alone.
     """
 
     def __init__(
@@ -67,11 +67,9 @@ class CacheProfiler:
         executor: CacheExecutor,
         samples: PipelineSampler,
         measures_time: bool = True,
-        window: int = WINDOW,
         look: int = LOOK,
         enters: bool = False,
     ) -> None:
-        self.window = window
         self.look = look
         self.elements = 0
         self.budget: int | None = None
@@ -81,7 +79,7 @@ class CacheProfiler:
         self._samples = samples
         self._measures_time = measures_time
         self._looks: deque[_Look] = deque()
-        self._observed: list[deque[PipelineFigures]] = [deque(maxlen=window) for _ in samples.pipeline_figures()]
+        self._observed: list[deque[PipelineFigures]] = [deque(maxlen=WINDOW) for _ in samples.pipeline_figures()]
         self._tuples = executor.elements
         self._pipelines = samples.pipeline_figures()
         self._caches: dict[CacheSpec, CacheFigures] = {}
@@ -123,7 +121,7 @@ class CacheProfiler:
         for observed, figures in zip(self._observed, parts):
             if figures.sampled:
                 observed.append(figures)
-        while sum(look.weight for look in self._looks) - self._looks[0].weight >= self.window:
+        while sum(look.weight for look in self._looks) - self._looks[0].weight >= WINDOW:
             self._looks.popleft()
         self._pipelines, self._caches = pipelines, caches
         self.elements += elements
@@ -138,7 +136,7 @@ class CacheProfiler:
 
     def begin(self, specs: Sequence[CacheSpec]) -> None:
         """Profile these from now on, none of them used."""
-        self.profiled = {spec: self.profiled.get(spec, MissProbability(window=self.window)) for spec in specs}
+        self.profiled = {spec: self.profiled.get(spec, MissProbability(window=WINDOW)) for spec in specs}
         self._samples.profile(frozenset(specs))
         self._began = self.elements
 
@@ -172,9 +170,9 @@ class CacheProfiler:
         """W observations of the pipelines, and of each profiled cache, have been made; a cache that is probed too
         seldom for that does not matter much, and is waited for with PATIENCE.
         """
-        if sum(look.weight for look in self._looks) < self.window or self.pipelines() is None:
+        if sum(look.weight for look in self._looks) < WINDOW or self.pipelines() is None:
             return False
-        has_waited = self.elements - self._began >= PATIENCE * self.window * self.look
+        has_waited = self.elements - self._began >= PATIENCE * WINDOW * self.look
         return has_waited or all(m.is_ready for m in self.profiled.values())
 
     def pipelines(self) -> tuple[PipelineStatistics, ...] | None:

@@ -9,9 +9,6 @@ import numpy as np
 import pytest
 
 import minidsms
-from minidsms.streamon import loop
-from minidsms.streamon.join_trees import adaptive_trees, reoptimizer
-from minidsms.streamon.loop import Budget
 from minidsms.testing.compare import check, run_engine
 from minidsms.testing.feeds import Advance, Push
 from minidsms.testing.generators import Case
@@ -31,15 +28,7 @@ WAYS: tuple[dict[str, Any], ...] = (
 )
 
 
-@pytest.fixture(autouse=True)
-def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trees are looked at after every few elements."""
-    for name, value in {"BUDGET": Budget(worth_tuples=3), "INTERVAL": 3, "ENOUGH": 2}.items():
-        monkeypatch.setattr(adaptive_trees, name, value)
-    monkeypatch.setattr(loop, "LONGEST_REST", 1)
-    monkeypatch.setattr(loop, "REST", 1)
-    monkeypatch.setattr(reoptimizer, "ENOUGH", 2)
-    monkeypatch.setattr(reoptimizer, "LEAST_BAN", 10)
+pytestmark = pytest.mark.usefixtures("eager")
 
 
 @pytest.mark.parametrize("start", seeds(0, 24, 12))

@@ -14,10 +14,7 @@ from minidsms.kernels.access_methods.bit_addresses import Bits
 from minidsms.streamon.join_trees.costs import ALIKE, MEASURED, TreeCosts
 from minidsms.streamon.join_trees.reoptimizer import LEAST_GAIN
 from minidsms.streamon.join_trees.sizes import members
-
-
-def graph(n: int, *edges: tuple[int, int]) -> JoinGraph:
-    return JoinGraph(n, [((i, c), (j, c)) for c, (i, j) in enumerate(edges)])
+from tests.joins.made import graph
 
 
 def random_sizes(n: int, rng: Random) -> dict[int, float]:
