@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 import minidsms
+from minidsms.cql.errors import MemoryLimitError
 from minidsms.engine.by_hand import ByHand
+from minidsms.limits.allowance import Allowance
 from minidsms.operators.operator import MOST_BY_HAND
 from minidsms.queues import Queue
 from minidsms.synopses import changed_rows
@@ -53,7 +55,7 @@ def told(query: str, rows: int = 60, **options: Any) -> tuple[Any, ...]:
                 db.advance(i // 2)
         db.advance(rows)
         operators = [(o.name, o.counters.elements_in, o.counters.elements_out, o.progress) for o in q.network.operators]
-        return [(c.ts, c.sign, c.row) for c in q.fetch()], q.failure, operators
+        return [(c.ts, c.sign, c.row) for c in (q.fetch() if q.results else ())], q.failure, operators
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -64,6 +66,35 @@ def test_what_passes_by_hand_is_what_passes_in_queues(query: str, passed: list[b
     in_queues = told(query, queue_size=MOST_BY_HAND)
     assert not passed
     assert by_hand == in_queues
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("limit", [{"memory_limit": "1 GB"}, {"statement_timeout": "1 HOUR"}])
+def test_a_limit_lets_slices_pass_by_hand(query: str, limit: dict[str, Any], passed: list[bool]) -> None:
+    limited = told(query, **limit)
+    assert passed and all(passed)
+    assert limited == told(query)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_what_is_claimed_by_hand_fails_where_it_would_in_queues(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each time an operator claims bytes it may not have them, in turn."""
+    take, failed = Allowance.take, 0
+    left: Iterator[int] = iter(())
+
+    def taking(self: Allowance, nbytes: int) -> None:
+        if nbytes and next(left, None) == 0:
+            raise MemoryLimitError("no more")
+        take(self, nbytes)
+
+    monkeypatch.setattr(Allowance, "take", taking)
+    for before in range(0, 40, 3):
+        left = reversed(range(before + 1))
+        by_hand = told(query, memory_limit="1 GB")
+        left = reversed(range(before + 1))
+        assert by_hand[:2] == told(query, memory_limit="1 GB", queue_size=MOST_BY_HAND)[:2]
+        failed += by_hand[1] is not None
+    assert failed
 
 
 def test_a_query_that_fails_fails_where_it_would_have(passed: list[bool]) -> None:

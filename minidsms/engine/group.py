@@ -412,7 +412,7 @@ class Group:
             elements = elements if self.is_immediate else min(elements, self._most)
         elif elements >= scheduler.least:
             return False
-        if elements <= by_hand.most and self.allowance.is_open and by_hand.pass_on(self._until):
+        if elements <= by_hand.most and by_hand.pass_on(self._until):
             self.is_in_flight = False
             self.progress = self._until
             if self._failed:

@@ -317,7 +317,7 @@ class Operator:
     def take_by_hand(self, batches: Sequence[Batch | None], until: int) -> Batch | None:
         """A turn with what input queues, complete up to `until`, would hold: gives what it puts out, or QUEUED.
 
-        Nothing is begun, waits or is limited. What is given is complete up to `until`, which queues do not say.
+        Nothing is begun or waits. What is given is complete up to `until`, which queues do not say.
         """
         if self.failure is not None or self._resumed is not None:
             for queue, batch in zip(self.inputs, batches):
@@ -334,8 +334,7 @@ class Operator:
         counters = self.counters
         untimed = counters.untimed
         start = 0 if untimed and consumed < SMALL else perf_counter_ns() - COMPILED.wall_ns
-        if self.progress == MIN_INSTANT:
-            self._note_latest(batches)
+        self._latest = MIN_INSTANT if self.progress != MIN_INSTANT else _first_instant(batches)
         given, n, emission = None, 0, _NO_MORE
         try:
             if self.compilation is not None:
@@ -353,7 +352,10 @@ class Operator:
                         emission = chain((batch,), emission)
                         break
                     given, n = batch, len(batch.ts)
-            if n <= self.most_by_hand and self.failure is None and self.allowance.is_open:
+            is_limited = not self.allowance.is_open and not self.is_entrance
+            if n <= self.most_by_hand and self.failure is None:
+                if is_limited:
+                    self.allowance.take(n * given.row_nbytes if given is not None else 0)
                 if not n:
                     given = None
                 counters.elements_out += n
@@ -362,7 +364,7 @@ class Operator:
                 self._until = until
                 self._emit(emission if given is None else chain((given,), emission))
                 given = QUEUED
-                if not self.allowance.is_open and not self.is_entrance:
+                if is_limited:
                     self.allowance.check_time()
         except (MemoryLimitError, TimeLimitError, MemoryError) as error:
             self._until = until
@@ -417,8 +419,7 @@ class Operator:
                 if batch is not None:
                     consumed += len(batch.ts)
                 batches.append(batch)
-            if not allowance.is_open or self.progress == MIN_INSTANT:
-                self._note_latest(batches)
+            self._latest = MIN_INSTANT if self.progress != MIN_INSTANT else _first_instant(batches)
             if not consumed and not self.acts_on_time:
                 self._complete()
                 return 0
@@ -444,12 +445,6 @@ class Operator:
         else:
             counters.untimed = untimed - 1
         return consumed
-
-    def _note_latest(self, batches: Sequence[Batch | None]) -> None:
-        """Before its first element nothing can have happened."""
-        is_first = self.progress == MIN_INSTANT
-        firsts = (int(batch.ts[0]) for batch in batches if batch is not None)
-        self._latest = min(firsts, default=MIN_INSTANT) if is_first else MIN_INSTANT
 
     def _stands_for_others(self, consumed: int) -> bool:
         return not self.counters.untimed and consumed < SMALL
@@ -553,3 +548,8 @@ class Operator:
         for queue in self.outputs:
             if progress > queue.progress:
                 queue.progress = progress
+
+
+def _first_instant(batches: Sequence[Batch | None]) -> int:
+    """Before its first element nothing can have happened."""
+    return min((int(batch.ts[0]) for batch in batches if batch is not None), default=MIN_INSTANT)
