@@ -13,10 +13,10 @@ import functools
 import logging
 import math
 import time
-import weakref
 from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary, ref
 
 from minidsms.past.series import AllSeries
 from minidsms.system_streams.figures import Memory, Rows
@@ -61,7 +61,7 @@ class Past:
         self._db = db
         self._soonest_s = self._last_s = self._looked_s = db.began_s
         self._debt_s = 0.0
-        self._since: Memory = weakref.WeakKeyDictionary()
+        self._since: Memory = WeakKeyDictionary()
         self._plans: object = None
         self._written = ""
         self._has_failed = False
@@ -96,7 +96,8 @@ class Past:
                 # Who shows them looks once in an interval: in between a rate would be of what happens to have come.
                 after_s = 2 * _INTERVAL_S if drawn is not None else min(_INTERVAL_S, max(_LEAST_S, age_s / 20))
                 self.figures_due_s = now_s + after_s
-            running = tuple((id(query), *map(id, query.network.working)) for query in queries)
+            # Not by identities, which objects that come later may have again.
+            running = tuple((ref(query), *map(ref, query.network.working)) for query in queries)
             plans = (self._db.streamon.plan_log.taken, len(self._db.queries), running)
             if drawn is not None or plans != self._plans:
                 self._remember_plan(drawn or self.draw(queries), now_s)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 import subprocess
 import sys
@@ -442,6 +443,21 @@ def test_a_decision_right_after_the_registration_has_the_plans_before_and_after_
             for picture in (before, after)
         ]
         assert [[line[:2] for line in lines[0]] for lines in plans] == [["F1", "F2"], ["F2", "F1"]]
+
+
+def test_a_plan_is_seen_that_stands_where_one_stood_that_is_gone(
+    db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As if every object had the identity of one that has been freed.
+    monkeypatch.setattr(past, "id", lambda thing: 0, raising=False)
+    db.execute("CREATE QUERY few AS SELECT car FROM Pos WHERE speed > 10")
+    db.past.look()
+    db.past.due_s = db.past._soonest_s = math.inf  # nobody looks in between
+    before = len(db.past.pictures)
+    db.execute("DROP QUERY few; CREATE QUERY few AS SELECT car FROM Pos WHERE speed > 20")
+    assert len(db.past.pictures) == before
+    db.past.look()
+    assert len(db.past.pictures) == before + 1
 
 
 def test_looking_takes_a_share_of_the_time(db: Connection) -> None:
