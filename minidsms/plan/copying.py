@@ -156,9 +156,6 @@ class _Memory:
                 return self._container(value)
             case MethodType():
                 return self._note(value, MethodType(value.__func__, self.copy(value.__self__)))
-            case partial():
-                keywords = {name: self.copy(v) for name, v in value.keywords.items()}
-                return self._note(value, partial(self.copy(value.func), *map(self.copy, value.args), **keywords))
             case Queue():
                 queue = self._note(value, Queue(value.schema, value.bound, value.name, value.byte_bound))
                 queue.progress = value.progress
