@@ -56,8 +56,11 @@ _HINTS = {
     "prev": "write LAG(x) OVER (ORDER BY ts)",
     **{f"{window}_{end}": _BOUNDS_OF for window in ("tumble", "hop", "session") for end in ("start", "end")},
     "isnull": _COALESCE,
-    **dict.fromkeys(("tumble", "hop", "tumbling", "hopping"), _HOPPING),
-    "session": "the window stands behind the stream: S [SESSION 30 MINUTES PARTITION BY k]",
+    **dict.fromkeys(("tumble", "hop", "tumbling", "hopping", "window"), _HOPPING),
+    "stream": "leave STREAM out: a query over a stream goes on; ISTREAM(..) around the select list makes it a stream",
+    **dict.fromkeys(
+        ("session", "session_window"), "the window stands behind the stream: S [SESSION 30 MINUTES PARTITION BY k]"
+    ),
     "first_value": "write FIRST(x) IGNORE NULLS, or FIRST_VALUE(x) OVER (ORDER BY ..)",
     "last_value": "write LAST(x) IGNORE NULLS, or LAST_VALUE(x) OVER (ORDER BY ..)",
     "cube_explode": "write GROUP BY CUBE (..), or UNNEST in FROM",

@@ -19,13 +19,13 @@ Before = Callable[[Any, int, list[Any]], None]
 
 
 def switching(seed: int) -> Before:
-    """Before about every third call sharing is switched; now and then a query is given a batch size of its own, which
-    parts it from the others.
+    """Before about every third call sharing is switched, now and then several times, so that copies are copied; and a
+    query is given a batch size of its own, which parts it from the others.
     """
     rng = Random(seed)
 
     def before(db: Any, step: int, queries: list[Any]) -> None:
-        if rng.random() < 0.35:
+        for _ in range(rng.choice((0, 0, 0, 0, 0, 1, 1, 2, 3))):
             db.execute(f"SET sharing = {'off' if db.settings['sharing'] == 'on' else 'on'}")
         if queries and rng.random() < 0.05:
             rng.choice(queries).set("batch_size", rng.choice((1, 3, 1000)))

@@ -63,6 +63,8 @@ MISTAKES = [
         "+ takes numbers, TIMESTAMP, DATE, TIME and INTERVAL, not INTEGER, TEXT",
         "convert it: CAST(road AS INTEGER)",
     ),
+    ("SELECT STREAM car FROM Pos", 7, 'unknown column "STREAM"', "leave STREAM out"),
+    ("SELECT COUNT(*) FROM Pos GROUP BY window(ts, '9 seconds')", 34, 'unknown function "window"', "[TUMBLE 1 MINUTE]"),
     ("SELECT car FROM Pos [ROWS 5] WHERE road = main", 43, 'unknown column "main"', "a text stands in quotes: 'main'"),
     ("SELECT car FROM Pos [ROWS 5] WHERE speed == 3", 43, 'unexpected "=" after "="', 'equality is written "="'),
     (
