@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ctypes import addressof, c_char
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, valid_in_all
-from minidsms.kernels.addresses import PLACE_WORDS
+from minidsms.kernels.addresses import PLACE_WORDS, write_places
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
+_NO_MASK: BoolArray = np.zeros(0, np.bool_)
 
 
 def normal(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
@@ -31,16 +31,12 @@ def key_words(columns: Sequence[Column], n: int) -> tuple[Int64Array, BoolArray 
     return words, valid_in_all([column.valid for column in columns])
 
 
-def places(columns: Sequence[Column]) -> tuple[Int64Array, list[AnyArray]]:
+def places(columns: Sequence[Column]) -> tuple[Int64Array, Sequence[AnyArray]]:
     """A table of where columns stand (`kernels.addresses`), and the arrays that must live as long as it is used."""
-    values = [np.ascontiguousarray(column.values) for column in columns]
-    valid = [None if column.valid is None else np.ascontiguousarray(column.valid) for column in columns]
-    table = [(_address(v), 0 if m is None else _address(m), v.itemsize) for v, m in zip(values, valid)]
-    kept: list[AnyArray] = [*values, *(each for each in valid if each is not None)]
-    return np.array(table, np.int64).reshape(len(table), PLACE_WORDS), kept
-
-
-def _address(array: AnyArray) -> int:
-    if len(array) and array.flags.writeable:
-        return addressof(c_char.from_buffer(array))  # type: ignore[arg-type]  # a fourth of the time
-    return array.__array_interface__["data"][0]
+    kept: tuple[AnyArray, ...] = ()
+    for column in columns:
+        kept += (column.values, _NO_MASK if column.valid is None else column.valid)
+    table: Int64Array = np.empty((len(columns), PLACE_WORDS), np.int64)
+    if not write_places(id(kept), table):
+        return places([Column(normal(c.values), None if c.valid is None else normal(c.valid)) for c in columns])
+    return table, kept

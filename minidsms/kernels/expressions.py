@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minidsms.kernels.addresses import ITEMS, address_of
 from minidsms.kernels.filtering import DENSE, EXACT, GATHERED, write_rows
 from minidsms.machine_code import (
     Float64Table,
@@ -38,7 +39,6 @@ from minidsms.machine_code import (
     uint64,
     word_at,
 )
-from minidsms.machine_code.environment import DATA, DIMENSIONS, DTYPE, DTYPE_SIZE, FLAGS, TUPLE_ITEMS
 from minidsms.machine_code.templates import template
 
 OPERATION, TO, LEFT, RIGHT, THIRD, FOURTH, FIFTH = range(7)
@@ -64,9 +64,6 @@ REFUSED = -(1 << 62)
 """A column is not a contiguous array with a value for each row, as wide as those of its type."""
 FAR = REFUSED - 1
 """An integer does not have 32 bits where NEAR asks for one."""
-_ADDRESS, _LENGTHS, _LAID_OUT, _ITEMS = DATA >> 3, DIMENSIONS >> 3, FLAGS >> 3, TUPLE_ITEMS >> 3
-_TYPE, _WIDTH = DTYPE >> 3, DTYPE_SIZE >> 3
-_CONTIGUOUS = 0x101
 SPAN = 1 << 31
 """NEAR takes integers from -SPAN up to SPAN."""
 _TURNS, _TURNED = float(3 << 51), 0x4338000000000000
@@ -74,13 +71,6 @@ _TURNS, _TURNED = float(3 << 51), 0x4338000000000000
 _BELOW_0 = 1 << 62
 """A bit of what `_compute` gives."""
 _WORD = 64
-
-
-@helper
-def _address(array: int, n: int, width: int) -> Any:
-    """Where the values of an array stand, by the addresses of Python's objects; 0 where it is refused."""
-    is_whole = word_at(word_at(array, _LENGTHS), 0) == n and word_at(array, _LAID_OUT) & _CONTIGUOUS == _CONTIGUOUS
-    return word_at(array, _ADDRESS) if is_whole and word_at(word_at(array, _TYPE), _WIDTH) == width else 0
 
 
 @helper
@@ -509,9 +499,9 @@ def run_program(
             if operation <= NOTHING:
                 values = valid = int64(0)
                 if operation in (COLUMN, TRUTHS):
-                    its, known = word_at(arrays, _ITEMS + 2 * a), word_at(arrays, _ITEMS + 2 * a + 1)
-                    values = _address(its, height, 1 if operation == TRUTHS else 8)
-                    valid = values if known == its else _address(known, height, 1)
+                    its, known = word_at(arrays, ITEMS + 2 * a), word_at(arrays, ITEMS + 2 * a + 1)
+                    values = address_of(its, height, 1 if operation == TRUTHS else 8)
+                    valid = values if known == its else address_of(known, height, 1)
                     if values == 0 or valid == 0:
                         return REFUSED
                 is_stated = _read(words, operation, to, a, values, valid, block) < 0
