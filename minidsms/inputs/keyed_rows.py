@@ -21,7 +21,9 @@ class KeyedRows:
     """A follower of a relation. key: the columns of its KEY.  present: the rows there now."""
 
     def __init__(self, schema: Schema, key: Sequence[int], present: Batch) -> None:
-        self._schema, self._key = schema, tuple(key)
+        self._schema = schema
+        self._places = [(i, len(schema) + i // 62, i % 62) for i in key]
+        """Of each column of the KEY the word, and the word and the bit that say whether it is NULL."""
         self._rows: defaultdict[_Words, list[_Words]] = defaultdict(list)
         self.add(present.ts, None, present.columns)
 
@@ -55,8 +57,12 @@ class KeyedRows:
     def _keys_and_rows(self, columns: Sequence[Column]) -> tuple[list[_Words], list[_Words]]:
         """Of each row the words of its KEY, every one behind a bit for NULL, and all words."""
         rows = list(map(tuple, row_words(columns).tolist()))
-        places = [(i, len(columns) + i // 62, i % 62) for i in self._key]
-        keys = [tuple(word for i, mask, bit in places for word in (row[mask] >> bit & 1, row[i])) for row in rows]
+        keys: list[_Words] = []
+        for row in rows:
+            key: _Words = ()
+            for i, mask, bit in self._places:
+                key += row[mask] >> bit & 1, row[i]
+            keys.append(key)
         return keys, rows
 
     def _change(self, key: _Words, row: _Words, sign: int) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from minidsms.counted import counted
 from minidsms.cql.catalog import RelationDef
 from minidsms.cql.errors import DataError, Error, LateElementError, one_line
-from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Column, Int8Array, Int64Array, Type
+from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Column, Int8Array, Int64Array, Type, has_true
 from minidsms.inputs.arrays import ColumnReader
 from minidsms.inputs.conversion import Converter
 from minidsms.inputs.keyed_rows import KeyedRows
@@ -220,7 +220,7 @@ class RelationInput:
         before = first if self.last_ts is None else self.last_ts
         if first >= before and len(ts) > 1:
             falls = ts[1:] < ts[:-1]
-            if falls.any():
+            if has_true(falls):
                 row = 1 + int(np.argmax(falls))
                 before = ts.item(row - 1)
         if ts.item(row) < before:

@@ -58,6 +58,15 @@ def _equal(places: Int64Table, a: int, b: int) -> bool:
     return True
 
 
+@kernel
+def is_in_order(ts: Int64s, sign: Int8s) -> bool:
+    """Instants ascend, and within each deletions come first."""
+    for i in range(1, len(ts)):
+        if ts[i] < ts[i - 1] or (ts[i] == ts[i - 1] and sign[i] < sign[i - 1]):
+            return False
+    return True
+
+
 MIXED = -1
 """What `of_sign` returns where an instant has deletions and insertions, which may cancel."""
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from minidsms.elements import MIN_INSTANT, Batch, Int64Array, Schema
+from minidsms.elements import MIN_INSTANT, Batch, Int64Array, Schema, has_true
+from minidsms.kernels.arrays import normal
 from minidsms.operators.netting import surviving
 from minidsms.operators.operator import Description, Operator
 from minidsms.synopses.relation_store import RelationStore
@@ -101,10 +102,13 @@ class RelationSource(ReadsRelation):
 def in_order(changes: Batch) -> Batch:
     """Changes as `elements.Batch` wants them, deletions first and netted, whatever the order of an instant was."""
     ts, sign = changes.ts, changes.sign
-    is_late = ts[1:] < ts[:-1]
-    if sign is not None:
-        is_late |= (sign[1:] < sign[:-1]) & (ts[1:] == ts[:-1])
-    if is_late.any():
+    if sign is None:
+        is_late = has_true(ts[1:] < ts[:-1])
+    else:
+        from minidsms.kernels.netting import is_in_order
+
+        is_late = not is_in_order(normal(ts), normal(sign))
+    if is_late:
         changes = changes.take(np.lexsort((changes.signs, ts)))
     kept = surviving(changes)
     return changes if kept is None else changes.take(kept)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from minidsms.elements import Batch, Column, Int8Array, Int64Array, Schema, Type, row_words
+from minidsms.elements import Batch, Column, Int8Array, Int64Array, Schema, Type, is_all_true, row_words
 from minidsms.synopses.row_bag import RowBag
 from minidsms.synopses.stream_store import Reader, StreamStore
 
@@ -82,9 +82,10 @@ class RelationStore:
         """
         ts = self._log.ts(start, stop).copy()
         *columns, inserted = [self._log.view(i, start, stop).copy() for i in range(len(self.schema) + 1)]
-        if inserted.values.all():
+        is_inserted: Int8Array = inserted.values.view(np.int8)
+        if is_all_true(is_inserted):
             return Batch(ts, None, columns, is_own=True)
-        sign: Int8Array = 2 * inserted.values.view(np.int8) - 1
+        sign: Int8Array = 2 * is_inserted - 1
         return Batch(ts, sign, columns, is_own=True)
 
     def present(self) -> Batch:

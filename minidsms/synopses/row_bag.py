@@ -49,25 +49,28 @@ class RowBag:
         `elements.row_words`.
         """
         from minidsms.kernels.arrays import normal
-        from minidsms.kernels.row_bag import count_in
+        from minidsms.kernels.row_bag import change
 
+        n = len(ts)
         try:
             ids = self._table.acquire(words)
             self._count_to(self._table.capacity)
-            inserted = (ts, ids) if sign is None else (ts[sign > 0], ids[sign > 0])
-            self._reserve(len(inserted[0]))
-            bad = count_in(ids, np.ones(len(ids), np.int8) if sign is None else normal(sign), self._counts)
+            self._reserve(n)
+            gone = np.empty(n + 2, np.int64)
+            instants, signs = normal(ts), np.ones(n, np.int8) if sign is None else normal(sign)
         except MemoryError:
             with contextlib.suppress(MemoryError):
                 self._release(self._table.live())
             raise
         # From here on nothing fails.
+        bad = change(instants, signs, ids, self._counts, self._ts, self._ids, self._logged, gone)
+        inserted = gone.item(n + 1)
+        self._logged += inserted
         if bad < 0:
-            self._log(*inserted)
-            self._size += 2 * len(inserted[0]) - len(ids)
+            self._size += 2 * inserted - n
         if sign is not None:
             with contextlib.suppress(MemoryError):  # then with the next deletion
-                self._release(ids)
+                self._table.release(gone[: gone.item(n)])
                 self._give_back()
         return bad
 
@@ -102,12 +105,6 @@ class RowBag:
             ids = np.concatenate([self._ids[: self._logged], room])
             self._ts = np.concatenate([self._ts[: self._logged], room])
             self._ids = ids
-
-    def _log(self, ts: Int64Array, ids: Int64Array) -> None:
-        stop = self._logged + len(ids)
-        self._ids[self._logged : stop] = ids
-        self._ts[self._logged : stop] = ts
-        self._logged = stop
 
     def _lives(self) -> BoolArray:
         """Which log entries are the last `count` of their id."""
