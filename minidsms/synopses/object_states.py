@@ -153,25 +153,26 @@ class ObjectStates:
         Returns (instant, reason) if there is no answer from an instant on.  claim: as `Operator.claim`; asked before
         every answer whether there is time for it.
         """
-        run.results[:, j] = 0
-        run.status[:, j] = NULL
         values = [self._python_values(c, t) for c, t in zip(columns, self._definition.arg_types)]
         if self._definition.by_arrival:
             values.append(self._arrivals(run))
         n, sign = len(run.ids), run.sign
+        results, status = run.results[:, j], run.status[:, j]
         for column in columns[: self._definition.values]:
             if column.valid is not None:
                 sign = np.where(column.valid, sign, 0)
         rows = zip(*values) if values else repeat((), n)
+        results[:], status[:] = 0, NULL
         ts = run.ts.tolist()
         elements = zip(rows, run.ids.tolist(), sign.tolist(), [*map(ne, ts, ts[1:]), True])
         last: dict[int, int] = {}
         for begin in range(0, n, _PART):
             claim(0)
             at, answers, failed = self._answers(islice(elements, _PART), begin, last, claim)
-            if answers:
-                run.results[at, j] = self._column(answers).words()
-                run.status[at, j] = VALUE
+            if len(answers) == n:  # at each element, in their order
+                results[:], status[:] = self._column(answers).words(), VALUE
+            elif answers:
+                results[at], status[at] = self._column(answers).words(), VALUE
             if failed is not None:
                 i, error = failed
                 return ts[i], f"{self._definition.name}: {told(error)}"
