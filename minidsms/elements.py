@@ -346,7 +346,11 @@ class Batch:
     @property
     def signs(self) -> Int8Array:
         """The signs, written out."""
-        return np.ones(len(self.ts), np.int8) if self.sign is None else self.sign
+        if self.sign is not None:
+            return self.sign
+        signs: Int8Array = np.empty(len(self.ts), np.int8)
+        signs.fill(1)  # `np.ones` takes three times as long for few
+        return signs
 
     def column(self, index: int) -> Column:
         """One column, gathered on first use."""

@@ -29,6 +29,8 @@ class Unnest(Operator):
     def __init__(self, input_: Queue, schema: Schema, texts: TextDictionary) -> None:
         super().__init__((input_,), schema)
         self._texts = texts
+        self._element = schema.types[-1]
+        self._list = self._element.list_type
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         (batch,) = batches
@@ -70,11 +72,10 @@ class Unnest(Operator):
 
     def _values(self, lists: Column) -> list[Any]:
         """The lists; NULL has no elements."""
-        type_ = self.schema.fields[-1].type.list_type
-        return [() if text is None else value_of(text, type_) for text in self._texts.decode(lists)]
+        return [() if text is None else value_of(text, self._list) for text in self._texts.decode(lists)]
 
     def _column(self, values: Sequence[Any]) -> Column:
-        return self._texts.column(list(chain.from_iterable(values)), self.schema.fields[-1].type)
+        return self._texts.column(list(chain.from_iterable(values)), self._element)
 
     def _with_elements(self, batch: Batch, rows: Int64Array, elements: Column) -> Batch:
         """The rows of the batch, each once for an element."""
