@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from minidsms.elements import AnyArray, BoolArray, Column, Int64Array, valid_in_all
 from minidsms.kernels.addresses import PLACE_WORDS, write_places
+from minidsms.machine_code.environment import is_supported
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 _NO_MASK: BoolArray = np.zeros(0, np.bool_)
@@ -37,6 +38,8 @@ def places(columns: Sequence[Column]) -> tuple[Int64Array, Sequence[AnyArray]]:
     for column in columns:
         kept += (column.values, _NO_MASK if column.valid is None else column.valid)
     table: Int64Array = np.empty((len(columns), PLACE_WORDS), np.int64)
-    if not write_places(id(kept), table):
-        return places([Column(normal(c.values), None if c.valid is None else normal(c.valid)) for c in columns])
+    if not (is_supported() and write_places(id(kept), table)):
+        kept = tuple(map(normal, kept))
+        for row, values, valid in zip(table, kept[::2], kept[1::2]):
+            row[:] = values.ctypes.data, valid.ctypes.data if len(valid) else 0, values.itemsize
     return table, kept
