@@ -63,8 +63,18 @@ MISTAKES = [
         "+ takes numbers, TIMESTAMP, DATE, TIME and INTERVAL, not INTEGER, TEXT",
         "convert it: CAST(road AS INTEGER)",
     ),
-    ("SELECT STREAM car FROM Pos", 7, 'unknown column "STREAM"', "leave STREAM out"),
-    ("SELECT COUNT(*) FROM Pos GROUP BY window(ts, '9 seconds')", 34, 'unknown function "window"', "[TUMBLE 1 MINUTE]"),
+    (
+        "SELECT STREAM car FROM Pos",
+        8,
+        'unknown column "STREAM"',
+        "leave STREAM out: a query over a stream goes on; ISTREAM(..) around the select list makes it a stream",
+    ),
+    (
+        "SELECT COUNT(*) FROM Pos GROUP BY window(ts, '9 seconds')",
+        35,
+        'unknown function "window"',
+        "the window stands behind the stream: S [TUMBLE 1 MINUTE], S [HOP 5 MINUTES EVERY 1 MINUTE]",
+    ),
     ("SELECT car FROM Pos [ROWS 5] WHERE road = main", 43, 'unknown column "main"', "a text stands in quotes: 'main'"),
     ("SELECT car FROM Pos [ROWS 5] WHERE speed == 3", 43, 'unexpected "=" after "="', 'equality is written "="'),
     (
