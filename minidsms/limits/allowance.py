@@ -45,7 +45,8 @@ class Allowance:
         self._timeout_s: float | None = None
         self._deadline = _NEVER
         self.is_at_work = False
-        self._is_interrupted = False
+        self._is_interrupted = self._is_clocked = False
+        """_is_clocked: `check_time` has something to look at."""
         self.calls = 0
         self.is_open = True
 
@@ -53,8 +54,8 @@ class Allowance:
         """Take other limits: bytes, and seconds of a call."""
         self._most = None if memory_limit is None else memory_limit + memory_limit // _BEYOND
         self._timeout_s = timeout_s
-        self.is_open = False
-        self.end()
+        self.is_at_work = False
+        self._forget_call()
 
     def begin(self) -> None:
         """A call begins, or goes on after a query has failed for want of time: the others have theirs."""
@@ -62,27 +63,29 @@ class Allowance:
         self.is_at_work = True
         if self.is_open:
             return
-        self._forget_call()
+        if self._is_clocked:
+            self._forget_call()
         if self._timeout_s is not None:
-            self._deadline = monotonic() + self._timeout_s
+            self._is_clocked, self._deadline = True, monotonic() + self._timeout_s
         if self._most is not None and self._account is not None:
-            self._began = min(self._account.known, self._account.limit or 0)
+            self._began = self._account.known
 
     def end(self) -> None:
         """The call is done."""
         self.is_at_work = False
-        if not self.is_open:
+        if self._is_clocked:
             self._forget_call()
 
     def _forget_call(self) -> None:
-        self._is_interrupted = False
+        self._is_interrupted = self._is_clocked = False
         self._deadline = _NEVER
         self.is_open = self._most is None and self._timeout_s is None
 
     def expire(self) -> None:
         """The user has interrupted the call twice: what is at work has no more time."""
         if self.is_at_work:
-            self._is_interrupted, self.is_open = True, False
+            self._is_interrupted = self._is_clocked = True
+            self.is_open = False
 
     def check_time(self) -> None:
         """TimeLimitError where the call has taken too long."""
@@ -106,15 +109,18 @@ class Allowance:
 
     def take(self, nbytes: int) -> None:
         """So many bytes more are about to be held. MemoryLimitError where they do not fit; TimeLimitError."""
-        self.check_time()
-        if self._most is not None and self._account is not None:
-            most = self._most + self._began
-            held = self._account.expect(nbytes, most)
+        if self._is_clocked:
+            self.check_time()
+        account = self._account
+        if self._most is not None and account is not None:
+            limit = account.limit or 0
+            most = self._most + min(self._began, limit)
+            held = account.expect(nbytes, most)
             if held > most:
                 # What this query held until now must not fail the others of the call.
-                self._began = max(self._began, min(held - nbytes, self._account.limit or 0))
+                self._began = max(self._began, min(held - nbytes, limit))
                 raise MemoryLimitError(
-                    f"{held:,} bytes would be held, which is more than the memory_limit of {self._account.limit:,} and "
+                    f"{held:,} bytes would be held, which is more than the memory_limit of {limit:,} and "
                     "a quarter beside what the call began with; bound its windows, push less at once, fetch answers, "
                     "or SET memory_limit"
                 )

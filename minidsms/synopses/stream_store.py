@@ -102,7 +102,7 @@ class StreamStore:
 
     def growth(self, n: int) -> int:
         """Bytes that the ring grows by for n more elements."""
-        return max(0, _capacity_for(len(self) + n) - self._mask - 1) * self.row_nbytes
+        return 0 if n <= self.room else (_capacity_for(len(self) + n) - self._mask - 1) * self.row_nbytes
 
     def reserve(self, n: int) -> None:
         """Make room for n more elements. MemoryError, and nothing has changed."""
