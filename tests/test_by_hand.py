@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import minidsms
-from minidsms.cql.errors import MemoryLimitError
+from minidsms.cql.errors import MemoryLimitError, TimeLimitError
+from minidsms.elements import Batch, Column, Schema, Type
 from minidsms.engine.by_hand import ByHand
 from minidsms.limits.allowance import Allowance
-from minidsms.operators.operator import MOST_BY_HAND
+from minidsms.operators.operator import MOST_BY_HAND, Operator
 from minidsms.queues import Queue
 from minidsms.synopses import changed_rows
 
@@ -95,6 +97,53 @@ def test_what_is_claimed_by_hand_fails_where_it_would_in_queues(query: str, monk
         assert by_hand[:2] == told(query, memory_limit="1 GB", queue_size=MOST_BY_HAND)[:2]
         failed += by_hand[1] is not None
     assert failed
+
+
+@pytest.mark.parametrize("query", QUERIES[1:])  # the first answers in an instant that is still open
+@pytest.mark.parametrize("options", [{}, {"queue_size": MOST_BY_HAND}])
+def test_a_query_whose_time_is_up_has_all_answers_before_its_failure_and_no_others(
+    query: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each time somebody looks at the clock time is up, in turn."""
+    whole, check_time = told(query)[0], Allowance.check_time
+    left: Iterator[int] = iter(())
+
+    def checking(self: Allowance) -> None:
+        if next(left, None) == 0:
+            raise TimeLimitError("no more")
+        check_time(self)
+
+    monkeypatch.setattr(Allowance, "check_time", checking)
+    for before in range(0, 40, 3):
+        left = reversed(range(before + 1))
+        answers, failure, _ = told(query, statement_timeout="1 HOUR", **options)
+        assert failure is not None
+        assert answers == [change for change in whole if change[0] < failure[0]]
+
+
+class _Refusing(Allowance):
+    def take(self, nbytes: int) -> None:
+        raise MemoryLimitError("no more")
+
+
+@pytest.mark.parametrize("batches", [0, 3])
+def test_what_is_put_out_is_claimed_before_more_is_made_and_nothing_is_claimed_for_nothing(batches: int) -> None:
+    schema, made = Schema.of(("v", Type.INTEGER)), 0
+
+    class Making(Operator):
+        def process(self, given: Sequence[Batch | None], until: int) -> Iterator[Batch]:
+            nonlocal made
+            for _ in range(batches):
+                made += 1
+                rows = np.zeros(MOST_BY_HAND + 1, np.int64)
+                yield Batch(rows, None, [Column(rows)])
+
+    operator = Making([], schema)
+    operator.allowance = _Refusing()
+    operator.allowance.is_open = False
+    operator.take_by_hand([], 1)
+    assert made == min(batches, 1)
+    assert (operator.failure is not None) == (batches > 0)
 
 
 def test_a_query_that_fails_fails_where_it_would_have(passed: list[bool]) -> None:

@@ -352,20 +352,22 @@ class Operator:
                         emission = chain((batch,), emission)
                         break
                     given, n = batch, len(batch.ts)
+                    if n > self.most_by_hand:
+                        break  # it is claimed before more is made
             is_limited = not self.allowance.is_open and not self.is_entrance
             if n <= self.most_by_hand and self.failure is None:
-                if is_limited:
-                    self.allowance.take(n * given.row_nbytes if given is not None else 0)
-                if not n:
+                if given is None or not n:
                     given = None
+                elif is_limited:
+                    self.allowance.take(n * given.row_nbytes)
                 counters.elements_out += n
                 self.progress = until
             else:
                 self._until = until
                 self._emit(emission if given is None else chain((given,), emission))
-                given = QUEUED
-                if is_limited:
-                    self.allowance.check_time()
+                given, n = QUEUED, 0
+            if is_limited and not n:  # what is given has been asked for
+                self.allowance.check_time()
         except (MemoryLimitError, TimeLimitError, MemoryError) as error:
             self._until = until
             self._run_out(error)
