@@ -55,7 +55,7 @@ class RowBag:
         try:
             ids = self._table.acquire(words)
             self._count_to(self._table.capacity)
-            self._reserve(n)
+            self._reserve(n, sign)
             gone = np.empty(n + 2, np.int64)
             instants, signs = normal(ts), np.ones(n, np.int8) if sign is None else normal(sign)
         except MemoryError:
@@ -97,9 +97,11 @@ class RowBag:
         if len(self._counts) < capacity:
             self._counts = np.concatenate([self._counts, np.zeros(capacity - len(self._counts), np.int64)])
 
-    def _reserve(self, n: int) -> None:
-        """Have room for n more insertions."""
+    def _reserve(self, n: int, sign: Int8Array | None) -> None:
+        """Have room for the insertions among n more changes."""
         stop = self._logged + n
+        if sign is not None and stop > len(self._ids):
+            stop = self._logged + int(np.count_nonzero(sign > 0))
         if stop > len(self._ids):
             room = np.zeros(max(stop, 2 * len(self._ids)) - self._logged, np.int64)
             ids = np.concatenate([self._ids[: self._logged], room])
