@@ -49,9 +49,15 @@ def of_fields(value: Any, type_: Type) -> Any:
     """
     if type_.element is not None:
         return [of_fields(v, type_.element) for v in value] if isinstance(value, list) else value
-    if not isinstance(value, dict) or not type_.fields:
+    if not isinstance(value, dict | list) or not type_.fields:
         return value
     if type_.kind == "STRUCT":
+        if isinstance(value, list):  # of all its values
+            is_whole = len(value) == len(type_.fields)
+            return [of_fields(v, t) for v, (_, t) in zip(value, type_.fields)] if is_whole else value
         types = {name.lower(): t for name, t in type_.fields}
         return {k: of_fields(v, types[k.lower()]) for k, v in value.items() if k.lower() in types}
-    return {k: of_fields(v, type_.fields[1][1]) for k, v in value.items()}
+    inside = type_.fields[1][1]
+    if isinstance(value, list):  # of pairs
+        return [[p[0], of_fields(p[1], inside)] if isinstance(p, list) and len(p) == 2 else p for p in value]
+    return {k: of_fields(v, inside) for k, v in value.items()}

@@ -191,6 +191,8 @@ BEYOND = [
     ("STRUCT(x INTEGER)[]", '[{"y": 2}, null, {"x": 1, "y": {"x": 2}}]', [{"x": None}, None, {"x": 1}]),
     ("MAP(TEXT, STRUCT(x INTEGER))", '{"y": {"x": 1, "y": 2}}', {"y": {"x": 1}}),
     ("STRUCT(s STRUCT(x INTEGER), l INTEGER[])", '{"s": {"x": 1, "l": 2}, "l": [1]}', {"s": {"x": 1}, "l": [1]}),
+    ("STRUCT(s STRUCT(x INTEGER), l INTEGER[])", '[{"x": 1, "y": 2}, [1]]', {"s": {"x": 1}, "l": [1]}),
+    ("MAP(TEXT, STRUCT(x INTEGER))", '[["y", {"x": 1, "y": 2}]]', {"y": {"x": 1}}),
 ]
 
 
