@@ -150,7 +150,7 @@ def _outcome(cases: Sequence[Case], dropped: dict[int, int], settings: dict[str,
     try:
         return check(case, **settings) if len(cases) == 1 else check_together(cases, dropped, **settings)
     except AssertionError as difference:
-        return f"differs: {difference or traceback.format_exc()}"
+        return f"differs: {str(difference) or traceback.format_exc()}"
     except Exception as error:  # any exception out of the engine is a finding
         stories = "\n".join(map(str, cases))
         return f"differs: raised {type(error).__name__}: {error}\n{traceback.format_exc()}\n{stories}"
