@@ -100,8 +100,9 @@ def copied(
     copies.update(known)
     for operator in operators:
         for before, queue in zip(operator.inputs, copies[id(operator)].inputs):
-            producer = queue.producer = copies[id(before.producer)]
-            producer.outputs.append(queue)
+            if before.producer is not None:
+                producer = queue.producer = copies[id(before.producer)]
+                producer.outputs.append(queue)
     return copies
 
 
