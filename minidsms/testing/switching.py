@@ -19,7 +19,7 @@ Before = Callable[[Any, int, list[Any]], None]
 
 
 def switching(seed: int) -> Before:
-    """Before about every third call sharing is switched, now and then several times, so that copies are copied; and a
+    """Before nearly every second call sharing is switched, often several times, so that copies are copied. At times a
     query is given a batch size of its own, which parts it from the others.
     """
     rng = Random(seed)
