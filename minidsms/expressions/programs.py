@@ -42,6 +42,7 @@ MOST_FAR = 16
 """Calls that met integers of more than 32 bits, from which on all are taken to."""
 
 _NO_ROWS = np.zeros(0, np.int64)
+_NO_MASK = np.zeros(0, np.bool_)
 _NO_STATES = np.zeros((0, 0), np.int8)
 
 
@@ -169,7 +170,7 @@ class Programmed:
         assert run is not None
         arrays: tuple[Any, ...] = ()
         for column in map(frame.reader(), program.columns):
-            arrays += (column.values, column.values if column.valid is None else column.valid)
+            arrays += (column.values, _NO_MASK if column.valid is None else column.valid)
         height, width = 2 * program.registers + 1, min(out.shape[1], BLOCK)
         try:
             words, floats = self._rooms.pop()

@@ -37,11 +37,17 @@ def _width(array: int) -> Any:
 
 
 @helper
+def length_of(array: int) -> Any:
+    """How many values an array has."""
+    return word_at(word_at(array, _LENGTHS), 0)
+
+
+@helper
 def address_of(array: int, n: int, width: int) -> Any:
     """Where the n values of an array stand, by the addresses of Python's objects; 0 where they are not whole, or not so
     many, or of another width.
     """
-    has_all = word_at(word_at(array, _LENGTHS), 0) == n and _is_whole(array)
+    has_all = length_of(array) == n and _is_whole(array)
     return word_at(array, _ADDRESS) if has_all and _width(array) == width else 0
 
 
@@ -55,5 +61,5 @@ def write_places(arrays: int, table: Int64Table) -> bool:
         if not (_is_whole(values) and _is_whole(valid)):
             return False
         table[c, VALUES], table[c, WIDTH] = word_at(values, _ADDRESS), _width(values)
-        table[c, VALID] = 0 if word_at(word_at(valid, _LENGTHS), 0) == 0 else word_at(valid, _ADDRESS)
+        table[c, VALID] = 0 if length_of(valid) == 0 else word_at(valid, _ADDRESS)
     return True

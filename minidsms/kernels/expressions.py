@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minidsms.kernels.addresses import ITEMS, address_of
+from minidsms.kernels.addresses import ITEMS, address_of, length_of
 from minidsms.kernels.filtering import DENSE, EXACT, GATHERED, write_rows
 from minidsms.machine_code import (
     Float64Table,
@@ -189,7 +189,9 @@ def _read(
     valid: int,
     block: _Block,
 ) -> Any:
-    """Values and states of a source; negative where some are NULL.  word: of a CONSTANT."""
+    """Values and states of a source; negative where some are NULL.  word: of a CONSTANT.  values, valid: addresses,
+    that of valid 0 where no value is NULL.
+    """
     rows, first, base, n, _ = block
     states = (len(words) >> 1) + to
     if operation in (CONSTANT, NOTHING):
@@ -207,7 +209,7 @@ def _read(
         for i in range(n):
             words[to, i] = word_at(values, rows[uint64(first + i)])
     odd = int64(0)
-    if valid != values:
+    if valid != 0:
         for i in range(n):
             state = int64(1) - byte_at(valid, base + i if base >= 0 else rows[uint64(first + i)])
             words[states, i] = state
@@ -481,7 +483,7 @@ def run_program(
     FAR where an integer is none of NEAR's, REFUSED where the arrays are not to be read.
 
     once: steps at the beginning that only the first block needs.  arrays: the address of a tuple of arrays, of a
-    column its values, then its validity or the values again where no value is NULL.  height: of these arrays.
+    column its values, then its validity or an empty array where no value is NULL.  height: of these arrays.
     rows: (m,) those in question; empty for all.  words, floats: (2 * registers + 1, size of a block), the same memory.
     out, states: (results, m), with KEEP (1, m) and (0, 0).
     """
@@ -501,8 +503,9 @@ def run_program(
                 if operation in (COLUMN, TRUTHS):
                     its, known = word_at(arrays, ITEMS + 2 * a), word_at(arrays, ITEMS + 2 * a + 1)
                     values = address_of(its, height, 1 if operation == TRUTHS else 8)
-                    valid = values if known == its else address_of(known, height, 1)
-                    if values == 0 or valid == 0:
+                    has_mask = length_of(known) > 0
+                    valid = address_of(known, height, 1) if has_mask else 0
+                    if values == 0 or (has_mask and valid == 0):
                         return REFUSED
                 is_stated = _read(words, operation, to, a, values, valid, block) < 0
             else:

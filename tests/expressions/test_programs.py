@@ -238,6 +238,13 @@ def test_a_divisor_that_is_the_same_in_every_row_need_not_be_a_constant(operator
     assert told(value, INTEGER, len(table), dictionary) == by_definition(expr, table)
 
 
+def test_truths_whose_mask_is_the_same_array_are_null_where_they_are_not_true() -> None:
+    is_true = np.array([True, False, True])
+    program = Programmed((call(BOOLEAN, "is null", column("b")),), TextDictionary())
+    (found,) = program.values(Frame(lambda _: Column(is_true, is_true), 3)) or ()
+    assert found is not None and found.values.tolist() == [False, True, False]
+
+
 def test_a_program_for_narrow_integers_is_given_up_where_they_are_not() -> None:
     expr = call(INTEGER, "%", call(INTEGER, "*", column("i"), literal(48271)), literal(1000))
     program = Programmed((expr,), TextDictionary())
