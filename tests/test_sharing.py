@@ -514,11 +514,3 @@ def test_rows_that_a_query_keeps_for_itself_go_with_its_windows(query: str) -> N
         q.fetch()
     kept = [s.own_store for op in q.network.operators for s in op.synopses() if type(s).__name__ == "OwnRows"]
     assert kept and all(len(store) < 50_000 for store in kept)
-
-
-def test_sharing_is_switched_beside_a_query_whose_only_input_nothing_reads() -> None:
-    with minidsms.connect(sharing="off") as db:
-        db.execute("CREATE RELATION R (k INTEGER)")
-        db.query("WITH unread AS (SELECT k FROM R) SELECT v FROM (VALUES (3), (5)) AS x(v)")
-        for way in ("on", "off", "on", "off"):
-            db.execute(f"SET sharing = {way}")

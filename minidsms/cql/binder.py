@@ -53,10 +53,7 @@ def bind(query: syntax.Query, catalog: Catalog, text: str) -> Bound:
             tree = syntax.RelationToStream("istream", tree, span=tree.span)
     except RecursionError:
         raise CqlError("the query nests too deeply", hint="split it with CREATE VIEW") from None
-    return Bound(
-        node,
-        tree,
-        tuple(s.name for s in session.streams.values()),
-        tuple(r.name for r in session.relations.values()),
-        tuple(session.warnings),
-    )
+    read = set(map(id, bound.with_subqueries(node)))  # not what a WITH names for nobody
+    streams = tuple(s.name for s in session.streams.values() if id(s) in read)
+    relations = tuple(r.name for r in session.relations.values() if id(r) in read)
+    return Bound(node, tree, streams, relations, tuple(session.warnings))

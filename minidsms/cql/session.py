@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from types import UnionType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from minidsms.cql import bound, syntax
 from minidsms.cql.catalog import Catalog
@@ -134,22 +134,36 @@ def cut(text: str) -> str:
     return written if len(written) <= _SNIPPET else written[: _SNIPPET - 2] + ".."
 
 
-def tables_named(root: syntax.Syntax) -> list[str]:
-    """The streams, relations and views that a statement names, lower-case, each once: no common tables of its WITHs."""
+def tables_named(root: syntax.Syntax, but_unread: bool = False) -> list[str]:
+    """The streams, relations and views that a statement names, lower-case, each once: no common tables of its WITHs.
+
+    but_unread: without those that only common tables name which nothing reads.
+    """
     found: dict[str, None] = {}
-    pending: list[tuple[syntax.Syntax, frozenset[str]]] = [(root, frozenset())]
+    pending: list[tuple[syntax.Syntax, _Common]] = [(root, {})]
+    read: set[int] = set()
     while pending:
-        node, hidden = pending.pop()
+        node, common = pending.pop()
         for part in parts(node, syntax.With):
-            if isinstance(part, syntax.TableRef) and part.name.lower() not in hidden:
-                found.setdefault(part.name.lower())
+            if isinstance(part, syntax.TableRef):
+                known = common.get(part.name.lower())
+                if known is None:
+                    found.setdefault(part.name.lower())
+                elif but_unread and id(known[0]) not in read:
+                    read.add(id(known[0]))
+                    pending.append(known)
             if isinstance(part, syntax.With):
-                inner = hidden
+                inner = common
                 for table in part.tables:
-                    pending.append((table.query, inner))
-                    inner |= {table.name.lower()}
+                    if not but_unread:
+                        pending.append((table.query, inner))
+                    inner = {**inner, table.name.lower(): (table.query, inner)}
                 pending.append((part.query, inner))
     return list(found)
+
+
+_Common: TypeAlias = dict[str, tuple[syntax.Query, "_Common"]]
+"""Common tables by name, each with those that its query sees."""
 
 
 def parts(root: syntax.Syntax, but_in: type[syntax.Syntax] | UnionType | None = None) -> Iterator[syntax.Syntax]:

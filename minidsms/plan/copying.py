@@ -100,9 +100,8 @@ def copied(
     copies.update(known)
     for operator in operators:
         for before, queue in zip(operator.inputs, copies[id(operator)].inputs):
-            if before.producer is not None:
-                producer = queue.producer = copies[id(before.producer)]
-                producer.outputs.append(queue)
+            producer = queue.producer = copies[id(before.producer)]
+            producer.outputs.append(queue)
     return copies
 
 

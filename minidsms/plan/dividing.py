@@ -103,8 +103,7 @@ def _missing(network: Network, taken: Mapping[int, Operator]) -> tuple[list[Oper
         if operator is network.output or id(operator) in needed:
             for queue in operator.inputs:
                 producer = queue.producer
-                if producer is None:  # as of VALUES in a query whose inputs nothing reads
-                    continue
+                assert producer is not None
                 if producer.lineage in taken:
                     known[id(producer)] = taken[producer.lineage]
                 else:

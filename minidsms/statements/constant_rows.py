@@ -50,8 +50,8 @@ def is_constant(query: syntax.Query, catalog: Catalog) -> bool:
 
 
 def tables_read(query: syntax.Query, catalog: Catalog) -> frozenset[str]:
-    """The streams and relations that it names (and what nobody has declared), or the views it names."""
-    views = {name: catalog.views.get(name) for name in tables_named(query)}
+    """The streams and relations that it reads (and what nobody has declared), by itself or through views."""
+    views = {name: catalog.views.get(name) for name in tables_named(query, but_unread=True)}
     return frozenset().union(
         *({name} if view is None else tables_read(view.query, catalog) for name, view in views.items())
     )

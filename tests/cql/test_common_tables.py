@@ -14,6 +14,7 @@ from minidsms.cql.errors import CqlError
 from minidsms.cql.parser import parse_query
 from minidsms.cql.printer import print_query
 from minidsms.cql.session import tables_named
+from minidsms.statements.constant_rows import tables_read
 from minidsms.testing.generators import random_case
 from minidsms.testing.grammar import Options
 from minidsms.testing.user_definitions import create_all
@@ -46,6 +47,10 @@ def test_they_mean_what_views_mean(seed: int) -> None:
     assert meaning(text, db.catalog) == meaning(case.query, db.catalog)
     expanded = print_query(bind(parse_query(text), db.catalog, text).expanded)
     assert meaning(expanded, db.catalog) == meaning(case.query, db.catalog)
+    found = bind(parse_query(text), db.catalog, text)
+    read = bind(parse_query(case.query), db.catalog, case.query)
+    assert {*found.streams} == {*read.streams} and {*found.relations} == {*read.relations}
+    assert {name.lower() for name in (*found.streams, *found.relations)} == tables_read(parse_query(text), db.catalog)
 
 
 def test_a_common_table_is_one_node_however_often_it_is_named() -> None:
@@ -87,3 +92,19 @@ def test_a_stream_that_only_a_common_table_of_its_name_hides_may_be_dropped() ->
     db.execute("DROP STREAM S")
     with pytest.raises(CqlError, match="used by view V"):
         db.execute("DROP STREAM T")
+
+
+@pytest.mark.parametrize("query", ["VALUES (1), (2)", "SELECT UNNEST([1, 2])", "SELECT * FROM (VALUES (1), (2)) AS w"])
+def test_what_only_a_table_that_nobody_reads_names_is_not_read(query: str) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (a INTEGER); CREATE VIEW V AS SELECT a FROM S")
+        text = f"WITH w AS (SELECT a FROM S), x AS (SELECT a FROM w UNION ALL SELECT a FROM V) {query}"
+        assert list(db.execute(text)) == [(1,), (2,)]
+        with pytest.raises(CqlError, match="never changes"):
+            db.query(text)
+        with pytest.raises(CqlError, match='unknown column "b"'):
+            db.execute(f"WITH w AS (SELECT b FROM S) {query}")
+        reads = db.query(f"{text} UNION ALL SELECT a FROM w")
+        db.push("S", [(5,)], ts=1)
+        db.advance(1)
+        assert sorted(change.row for change in reads.fetch()) == [(1,), (2,), (5,)]
