@@ -12,6 +12,8 @@ from itertools import takewhile
 
 from lark import Token
 
+from minidsms.cql.foreign_windows import with_windows_behind
+
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _LONGEST = 400
 """Characters of a statement that a hint shows whole."""
@@ -50,7 +52,8 @@ def declaration_here(tokens: Sequence[Token], text: str) -> str:
     query = next((i for i, token in behind if token.upper() == "AS"), None)
     if query is not None and _begins_query(words[at + 2 + query :]):
         created = "CREATE OR REPLACE VIEW" if "REPLACE" in words[:kind_at] else "CREATE VIEW"
-        return _short(f"{created} {name} AS ", _written(text, _without_emit(tokens[at + 2 + query :])))
+        written = _written(text, tokens[at + 2 + query :])
+        return _short(f"{created} {name} AS ", with_windows_behind(written))
     if kind != "TABLE" or words[at + 1 : at + 2] != ["("]:
         return ""
     return _of_table(name, list(_parts(tokens[at + 2 :])), text)
@@ -91,8 +94,10 @@ def _slack(part: Sequence[Token]) -> str:
 
 
 def _written(text: str, tokens: Sequence[Token]) -> str:
-    """The tokens as they stand in the text, on one line."""
-    return " ".join(text[tokens[0].start_pos or 0 : tokens[-1].end_pos].split()) if tokens else ""
+    """The tokens as they stand in the text, on one line, without comments."""
+    ends = [token.end_pos or 0 for token in tokens]
+    gaps = ["", *(" " * (end < (token.start_pos or 0)) for end, token in zip(ends, tokens[1:]))]
+    return "".join(gap + text[token.start_pos : end] for gap, token, end in zip(gaps, tokens, ends))
 
 
 def _short(beginning: str, rest: str) -> str:
@@ -101,10 +106,6 @@ def _short(beginning: str, rest: str) -> str:
 
 def _begins_query(words: Sequence[str]) -> bool:
     return next((word for word in words if word != "("), "") in _BEGIN_QUERIES
-
-
-def _without_emit(tokens: Sequence[Token]) -> Sequence[Token]:
-    return tokens[:-2] if [t.upper() for t in tokens[-2:]] == ["EMIT", "CHANGES"] else tokens
 
 
 def _at_depth_0(tokens: Sequence[Token]) -> Iterator[tuple[int, Token]]:

@@ -2,7 +2,7 @@
 
 Flink: TABLE(TUMBLE(TABLE S, DESCRIPTOR(ts), INTERVAL '1' HOUR)), GROUP BY TUMBLE(ts, INTERVAL '1' HOUR).  RisingWave:
 TUMBLE(S, ts, INTERVAL '1 hour').  ksqlDB: S WINDOW TUMBLING (SIZE 1 HOUR).  Azure: TumblingWindow(hour, 1).
-Esper: S#time(1 hour), S.win:time(1 hour).
+Spark: window(ts, '1 hour').  Esper: S#time(1 hour), S.win:time(1 hour).
 """
 
 from __future__ import annotations
@@ -20,22 +20,38 @@ _KEY = re.compile(rf"(?:^|,)\s*(?P<key>{_NAME}(?:\.{_NAME})?)\s*(?=,|$)")
 _PARTITIONED = re.compile(rf"\bPARTITION\s+BY\s+(?P<key>{_NAME})", re.IGNORECASE)
 _FORMS = (
     re.compile(
-        rf"\bTABLE\s*\(\s*(?P<kind>TUMBLE|HOP|SESSION)\s*\(\s*TABLE\s+(?P<stream>{_NAME})(?P<rest>[^()]*"
-        r"(?:\([^()]*\)[^()]*)*)\)\s*\)",
+        r"(?:\b(?P<before>FROM|JOIN)\s+)?\bTABLE\s*\(\s*(?P<kind>TUMBLE|HOP|SESSION)\s*\(\s*"
+        rf"TABLE\s+(?P<stream>{_NAME})(?P<rest>[^()]*(?:\([^()]*\)[^()]*)*)\)\s*\)",
         re.IGNORECASE,
     ),
     re.compile(
-        rf"\b(?:FROM|JOIN)\s+(?P<kind>TUMBLE|HOP|SESSION)\s*\(\s*(?P<stream>{_NAME})\s*,(?P<rest>[^()]*)\)",
+        rf"\b(?P<before>FROM|JOIN)\s+(?P<kind>TUMBLE|HOP|SESSION)\s*\(\s*(?P<stream>{_NAME})\s*,(?P<rest>[^()]*)\)",
         re.IGNORECASE,
     ),
     re.compile(
-        rf"\b(?:FROM|JOIN)\s+(?P<stream>{_NAME})\s+WINDOW\s+(?P<kind>TUMBLING|HOPPING|SESSION)\s*\((?P<rest>[^()]*)\)",
+        rf"\b(?P<before>FROM|JOIN)\s+(?P<stream>{_NAME})(?P<alias>\s+(?:AS\s+)?{_NAME})??\s+WINDOW\s+"
+        r"(?P<kind>TUMBLING|HOPPING|SESSION)\s*\((?P<rest>[^()]*)\)",
         re.IGNORECASE,
     ),
-    re.compile(r"\b(?P<kind>TUMBLE|HOP|SESSION)\s*\(\s*[\w.]+\s*,(?P<rest>[^()]*)\)", re.IGNORECASE),
+    re.compile(
+        r"\b(?P<kind>TUMBLE|HOP|SESSION_WINDOW|SESSION|WINDOW)\s*\(\s*[\w.]+\s*,(?P<rest>[^()]*)\)", re.IGNORECASE
+    ),
     re.compile(r"\b(?P<kind>TUMBLING|HOPPING|SESSION|SLIDING)WINDOW\s*\((?P<rest>[^()]*)\)", re.IGNORECASE),
 )
-NAMES = frozenset({"tumble", "hop", "session", "tumblingwindow", "hoppingwindow", "sessionwindow", "slidingwindow"})
+_BOUNDS = re.compile(
+    r"\bWINDOW(START|END)\b|\b(?:TUMBLE|HOP|SESSION)_(START|END)\s*\([^()]*\)"
+    r"|\b(?:SESSION_)?WINDOW(?:\s*\([^()]*\))?\.(START|END)\b",
+    re.IGNORECASE,
+)
+"""In ksqlDB, Flink and Spark."""
+_EMIT = re.compile(r"\s+EMIT\s+(?:CHANGES|FINAL)\s*$", re.IGNORECASE)
+_COMMENT = re.compile(r"--|#|/\*")
+_LONGEST = 400
+"""Characters of a statement that a hint shows whole."""
+NAMES = frozenset(
+    {"tumble", "hop", "session", "tumblingwindow", "hoppingwindow", "sessionwindow", "slidingwindow", "window"}
+    | {"session_window"}
+)
 """Functions that elsewhere make windows."""
 
 
@@ -99,33 +115,74 @@ def _of_esper(length: str) -> str:
 
 
 def window_here(text: str, place: int) -> str:
-    """FROM with the window that is meant where the text at a place is one of another system; "" for any other."""
+    """The statement, or its FROM, with the window that is meant by the text at a place, which is of another system; ""
+    for any other.
+    """
     for form in _FORMS:
         for found in form.finditer(text):
-            if found.start() <= place <= found.end():
-                return _written(text, found)
+            if found.start() <= place <= found.end() and (behind := _written(text, found)):
+                statement = _statement(text, found.start())
+                whole = with_windows_behind(" ".join(statement.split()))
+                is_shown = len(whole) <= _LONGEST and behind in whole and not _COMMENT.search(statement)
+                return whole if is_shown else behind
     return ""
 
 
+def with_windows_behind(statement: str) -> str:
+    """The statement with windows behind their streams, and their bounds by name, which are keys of groups. Of several
+    SELECTs the windows that stand in FROM alone.
+    """
+    statement = _EMIT.sub("", statement)
+    for form in _FORMS:
+        if "before" in form.groupindex:
+            statement = form.sub(lambda found: _written(found.string, found) or found[0], statement)
+    if len(re.findall(r"\bSELECT\b", statement, re.IGNORECASE)) > 1:
+        return statement
+    statement = _BOUNDS.sub(lambda found: f"window_{next(filter(None, found.groups())).lower()}", statement)
+    call = next((found for form in _FORMS if (found := form.search(statement)) is not None), None)
+    read = list(_FROM.finditer(statement))
+    if call is not None and len(read) == 1 and (behind := _written(statement, call)) and "[RANGE" not in behind:
+        before, after = statement[: read[0].start()], statement[read[0].end() :]
+        statement = before + (read[0][0] if after.lstrip().startswith("[") else behind) + after
+        statement = statement.replace(call[0], "window_start")
+    grouped = _GROUPED.search(statement)
+    if grouped is None:
+        return statement
+    bounds = [
+        f"window_{end}" for end in ("start", "end") if re.search(rf"\bwindow_{end}\b", statement[: grouped.start()])
+    ]
+    keys = ", ".join([grouped["keys"].strip(), *(b for b in bounds if b not in grouped["keys"])])
+    rest = statement[grouped.end("keys") :]
+    return f"{statement[: grouped.start('keys')]}{keys}{f' {rest}' if rest else ''}"
+
+
+def _statement(text: str, place: int) -> str:
+    """The one that stands there."""
+    return text[text.rfind(";", 0, place) + 1 :].partition(";")[0]
+
+
 def _written(text: str, found: re.Match[str]) -> str:
-    groups = found.groupdict()
+    groups = found.groupdict("")
     kind = groups["kind"].upper()
-    statement = text[text.rfind(";", 0, found.start()) + 1 :].partition(";")[0]
-    streams = {groups["stream"]} if "stream" in groups else {m["stream"] for m in _FROM.finditer(statement)}
+    statement = _statement(text, found.start())
+    streams = {groups["stream"]} if groups.get("stream") else {m["stream"] for m in _FROM.finditer(statement)}
     lengths = _azure_lengths(groups["rest"]) or _lengths(groups["rest"])
     if len(streams) != 1 or not lengths:
         return ""
-    (stream,) = streams
-    if kind.startswith("HOP") and len(lengths) == 2:
-        # ksqlDB and Azure have the size first, Flink and RisingWave the step.
-        size, step = lengths if kind == "HOPPING" else reversed(lengths)
-        return f"FROM {stream} [HOP {size} EVERY {step}]"
-    if kind == "SLIDING":
-        return f"FROM {stream} [RANGE {lengths[0]}]"
-    if kind == "SESSION":
+    window = ""
+    if kind in ("HOPPING", "WINDOW") and len(lengths) > 1:  # ksqlDB, Azure and Spark have the size first ..
+        window = f"HOP {lengths[0]} EVERY {lengths[1]}"
+    elif kind == "HOP" and len(lengths) == 2:  # .. and Flink and RisingWave the step
+        window = f"HOP {lengths[1]} EVERY {lengths[0]}"
+    elif kind == "SLIDING":
+        window = f"RANGE {lengths[0]}"
+    elif kind.startswith("SESSION"):
         keys = _keys(statement, groups["rest"])
-        return f"FROM {stream} [SESSION {lengths[0]}{f' PARTITION BY {keys}' if keys else ''}]"
-    return f"FROM {stream} [TUMBLE {lengths[0]}]" if kind.startswith("TUMBL") else ""
+        window = f"SESSION {lengths[0]}{f' PARTITION BY {keys}' if keys else ''}"
+    elif kind.startswith("TUMBL") or kind == "WINDOW":
+        window = f"TUMBLE {lengths[0]}"
+    before = groups.get("before") or "FROM"
+    return f"{before} {streams.pop()} [{window}]{groups.get('alias', '')}" if window else ""
 
 
 def _lengths(rest: str) -> Sequence[str]:

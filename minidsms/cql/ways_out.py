@@ -439,6 +439,8 @@ def _in_calls(place: Place) -> str:
     starred = place.word_before(2) if last_kind == "STAR" else ""
     if starred == "IRSTREAM":
         return foreign_hint(starred)
+    if ["SELECT", "STREAM"] in ([place.word_before(2), last], [place.word_before(3), place.word_before(2)]):
+        return foreign_hint("STREAM")
     if {last, starred} & {"ISTREAM", "DSTREAM", "RSTREAM"} or kind == "STREAM_OPERATOR":
         operator = word if kind == "STREAM_OPERATOR" else starred or last
         return f"{operator} takes a select list or a query: SELECT {operator}(a, b) FROM .., or {operator} (SELECT ..)"
