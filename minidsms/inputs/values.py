@@ -297,7 +297,7 @@ EXACT_JSON = json.JSONDecoder(parse_float=_exact)
 
 
 def nested_value(value: Any, type_: Type, tick_ns: int) -> Any:
-    """A list, STRUCT or MAP, as `minidsms.values.coded` has them in Python; a text is read as JSON.
+    """A list, STRUCT or MAP, as `minidsms.values.coded` has them in Python; a text is read as JSON (`of_fields`).
 
     A STRUCT is a dict, in which a name may be missing, or a tuple of all values; a MAP a dict, or pairs.
     """
@@ -305,7 +305,7 @@ def nested_value(value: Any, type_: Type, tick_ns: int) -> Any:
         return None
     if isinstance(value, str):
         try:
-            value = EXACT_JSON.decode(value)
+            value = of_fields(EXACT_JSON.decode(value), type_)
         except (ValueError, RecursionError):
             raise ValueRefused(f"{show(value)} cannot be read as {type_.kind}", hint="a text is read as JSON") from None
         return nested_value(value, type_, tick_ns)
@@ -343,9 +343,29 @@ def _by_name(value: Mapping[Any, Any], type_: Type) -> list[Any]:
     for name, part in value.items():
         place = names.get(name.lower()) if isinstance(name, str) else None
         if place is None:
-            raise ValueRefused(f"{show(name)} is no field of {type_}")
+            raise ValueRefused(f"{show(name)} is no field of {type_}", hint="leave it out, or give a text of JSON")
         found[place] = part
     return found
+
+
+def of_fields(value: Any, type_: Type) -> Any:
+    """A value of JSON without the members that are no fields of its STRUCT: they are ignored, as in JSON lines those
+    beyond the columns are. What is of another type than declared stays as it is.
+    """
+    if type_.element is not None:
+        return [of_fields(v, type_.element) for v in value] if isinstance(value, list) else value
+    if not isinstance(value, dict | list) or not type_.fields:
+        return value
+    if type_.kind == "STRUCT":
+        if isinstance(value, list):  # of all its values
+            is_whole = len(value) == len(type_.fields)
+            return [of_fields(v, t) for v, (_, t) in zip(value, type_.fields)] if is_whole else value
+        types = {name.lower(): t for name, t in type_.fields}
+        return {k: of_fields(v, types[k.lower()]) for k, v in value.items() if k.lower() in types}
+    inside = type_.fields[1][1]
+    if isinstance(value, list):  # of pairs
+        return [[p[0], of_fields(p[1], inside)] if isinstance(p, list) and len(p) == 2 else p for p in value]
+    return {k: of_fields(v, inside) for k, v in value.items()}
 
 
 @lru_cache(maxsize=256)

@@ -1,12 +1,10 @@
-"""What stands nested in a JSON object: as it is written, and as far as it is declared."""
+"""What stands nested in a JSON object, as it is written."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
-from minidsms.elements import Type
 from minidsms.functions.documents import is_json
 from minidsms.inputs.values import ValueRefused
 
@@ -41,23 +39,3 @@ def nested_text(line: str, name: str) -> str:
     if not is_json(found):
         raise ValueRefused("what is nested there is no JSON, or more than 200 deep")
     return found
-
-
-def of_fields(value: Any, type_: Type) -> Any:
-    """A value without the members that are no fields of its STRUCT: they are ignored, as members beyond the columns
-    are. What is of another type than declared stays as it is.
-    """
-    if type_.element is not None:
-        return [of_fields(v, type_.element) for v in value] if isinstance(value, list) else value
-    if not isinstance(value, dict | list) or not type_.fields:
-        return value
-    if type_.kind == "STRUCT":
-        if isinstance(value, list):  # of all its values
-            is_whole = len(value) == len(type_.fields)
-            return [of_fields(v, t) for v, (_, t) in zip(value, type_.fields)] if is_whole else value
-        types = {name.lower(): t for name, t in type_.fields}
-        return {k: of_fields(v, types[k.lower()]) for k, v in value.items() if k.lower() in types}
-    inside = type_.fields[1][1]
-    if isinstance(value, list):  # of pairs
-        return [[p[0], of_fields(p[1], inside)] if isinstance(p, list) and len(p) == 2 else p for p in value]
-    return {k: of_fields(v, inside) for k, v in value.items()}

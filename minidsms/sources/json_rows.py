@@ -21,10 +21,10 @@ from pyarrow import json as arrow_json
 
 from minidsms.elements import INT64_MAX, INT64_MIN, Schema, Type
 from minidsms.inputs.rejected import RejectedRows
-from minidsms.inputs.values import EXACT_JSON, ValueRefused, inner_reader, value_reader
+from minidsms.inputs.values import EXACT_JSON, ValueRefused, inner_reader, of_fields, value_reader
 from minidsms.sources.blocks import Block, Reject, lines, reject
 from minidsms.sources.few_lines import is_few
-from minidsms.sources.json_members import nested_text, of_fields
+from minidsms.sources.json_members import nested_text
 from minidsms.sources.plain_rows import PlainRows
 from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN
 from minidsms.sources.text_columns import arrow_type, read_iso_times

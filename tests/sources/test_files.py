@@ -212,6 +212,26 @@ def test_members_beyond_the_fields_of_a_struct_are_ignored_as_those_beyond_colum
             db.push("S", [(json.loads(text),), ({"more": 1},)], ts=1)
 
 
+@pytest.mark.parametrize(("type_", "text", "value"), BEYOND)
+def test_they_are_ignored_wherever_a_text_is_read_as_json(tmp_path: Path, type_: str, text: str, value: object) -> None:
+    quoted = text.replace('"', '""')
+    (tmp_path / "x.csv").write_text(f'n\n"{quoted}"\n')
+    (tmp_path / "x.json").write_text(json.dumps({"n": text}))
+    with minidsms.connect() as db:
+        for name, origin in (("A", "x.csv"), ("B", "x.json")):
+            db.execute(f"CREATE RELATION {name} (n {type_}) FROM '{tmp_path / origin}'")
+        db.execute(f"CREATE RELATION C (n {type_}); CREATE STREAM D (j TEXT)")
+        q = db.query("SELECT n FROM A UNION ALL SELECT n FROM B UNION ALL SELECT n FROM C")
+        cast = db.query(f"SELECT CAST(j AS {type_}) FROM D")
+        db.run()
+        db.push("C", [(text,)], ts=0)
+        db.execute(f"INSERT INTO C VALUES ('{text}')")
+        db.push("D", [(text,)], ts=0)
+        db.advance(0)
+        assert [row[0] for row in q.snapshot()] == [value] * 4
+        assert [change.row[0] for change in cast.fetch()] == [value]
+
+
 @pytest.mark.parametrize("form", ["json", "csv"])
 @pytest.mark.parametrize("bad", [[], ["x"]])
 @pytest.mark.parametrize("near", [[], ["2024-01-01 00:00:00.000000001Z"]])
