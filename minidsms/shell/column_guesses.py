@@ -20,22 +20,23 @@ _MOST_STRANGE = 0.05
 """The share of values that may be of no type and still be taken for mistakes; one value of three or more always may."""
 _MOST_TOLD = 20
 """So many mistakes, in half of the values at most, are told where they are too many."""
-FORMATS = (
-    "%d.%m.%Y %H:%M:%S",
-    "%d.%m.%Y %H:%M",
-    "%d.%m.%Y",
-    "%d/%m/%Y %H:%M:%S",
-    "%m/%d/%Y %H:%M:%S",
-    "%d/%m/%Y %H:%M",
-    "%m/%d/%Y %H:%M",
-    "%d/%m/%Y",
-    "%m/%d/%Y",
-    "%Y/%m/%d %H:%M:%S",
-    "%Y%m%dT%H%M%S",
+_DAYS = (
+    *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%Y.%m.%d", "%d-%m-%Y", "%m-%d-%Y", "%d %b %Y", "%d-%b-%Y"),
+    *("%b %d, %Y", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),
 )
+_TIMES = (" %H:%M:%S", " %H:%M", "", " %I:%M:%S %p", " %I:%M %p")
+FORMATS = (
+    *(day + time for day in _DAYS for time in _TIMES),
+    *("%Y%m%dT%H%M%S", "%d/%b/%Y:%H:%M:%S", "%a %b %d %H:%M:%S %Y"),
+)
+_IN_DIGITS = ("%Y%m%d", "%Y%m%d%H%M%S")
+_LOOKED_AT = 3
+"""Values of which one has a form, if it is that of the column."""
 _UNITS = {"seconds": 10**9, "milliseconds": 10**6, "microseconds": 1000, "nanoseconds": 1}
 _FROM_S, _TO_S = 631_152_000, 4_102_444_800
 """1990 and 2100, in seconds."""
+_FIRST_OF_FOUR_DIGITS = -30_610_224_000_000
+"""The year 1000, in milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,9 @@ def guess(name: str, texts: Any, comma_is_free: bool) -> Guess | None:
         return found
     fitting = []
     for form in FORMATS:
-        read = pc.strptime(texts, form, "ms", error_is_null=True)
+        if not _in_form(texts[:_LOOKED_AT], form).is_valid().true_count:
+            continue
+        read = _in_form(texts, form)
         tries.append((read, f"a time as {form}"))
         guessed = _nearly(name, texts, read, Type.TIMESTAMP, f"a time as {form}", (("time_format", form),))
         if guessed is not None:
@@ -115,7 +118,7 @@ def _in_thousands(name: str, texts: Any) -> Guess | None:
 
 
 def guess_epoch(name: str, numbers: Any) -> Guess | None:
-    """The unit in which all numbers of a column are instants of our days; None where there is none."""
+    """The unit in which all numbers of a column are instants of our days, or the form; None where there is none."""
     values = numbers.drop_null().to_numpy(zero_copy_only=False).astype(np.float64)
     if not len(values):
         return None
@@ -124,6 +127,15 @@ def guess_epoch(name: str, numbers: Any) -> Guess | None:
             reason = f"{name}: {int(values[0])} and the others are {unit} since 1970"
             options = (("epoch", unit),) if unit != "milliseconds" or pa.types.is_floating(numbers.type) else ()
             return Guess(Type.TIMESTAMP, options, pa.array((values * ns / 1e6).astype(np.int64)), reason)
+    for form in _IN_DIGITS if pa.types.is_integer(numbers.type) else ():
+        instants = pc.cast(_in_form(pc.cast(numbers.drop_null(), pa.string()), form), pa.int64())
+        if (
+            not instants.null_count
+            and pc.min(instants).as_py() >= _FROM_S * 1000
+            and pc.max(instants).as_py() < _TO_S * 1000
+        ):
+            reason = f"{name}: {int(values[0])} and the others are times as {form}"
+            return Guess(Type.TIMESTAMP, (("time_format", form),), instants, reason)
     return None
 
 
@@ -131,6 +143,12 @@ def slack_of(instants: Any) -> int:
     """By how many milliseconds, at most, an instant stands behind a later one."""
     values = instants.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
     return int((np.maximum.accumulate(values) - values).max()) if len(values) else 0
+
+
+def _in_form(texts: Any, form: str) -> Any:
+    """Times, NULL for a text that is none of the form, also where its year has two digits and is to have four."""
+    read = pc.strptime(texts, form, "ms", error_is_null=True)
+    return pc.if_else(pc.less(pc.cast(read, pa.int64()), _FIRST_OF_FOUR_DIGITS), None, read)
 
 
 def _iso(texts: Any) -> Any:

@@ -21,7 +21,7 @@ from minidsms.inputs.foreign import check_whole
 from minidsms.shell.arrow_types import cql_type, nested_type
 from minidsms.shell.column_guesses import Guess, delimiter_of, guess, guess_epoch, merged_options, slack_of
 from minidsms.sources.blocks import BYTE_ORDER_MARK
-from minidsms.sources.csv_rows import CONVERSION
+from minidsms.sources.csv_rows import conversion, is_value
 from minidsms.sources.files import open_file, unpacked_name
 from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN
 
@@ -91,6 +91,12 @@ def _proposed(sample: _Sample, name: str, path: str | None) -> tuple[str, list[s
     source = None if path is None else syntax.Source(path, options=given)
     reasons = [guess.reason for guess in sample.guesses.values() if guess.reason]
     reasons += [f"{why}; push the table without it" if path is None else why for _, why in sample.left_out]
+    value = next(filter(is_value, sample.names), None) if sample.delimiter else None
+    if value is not None:
+        reasons.append(
+            f"{quoted(value)} stands in the first line, which names the columns; where it holds values, name them, and "
+            "write WITH (header = FALSE)"
+        )
     by = _instants(sample)
     if by is None:
         for name_, why in sample.left_out:
@@ -124,7 +130,9 @@ def _guessed(sample: _Sample) -> _Sample:
         found = None
         if types[i] is Type.TEXT:
             found = guess(name, _texts(column), sample.delimiter != ",")
-        elif types[i] in (Type.INTEGER, Type.FLOAT) and name.lower() in _INSTANTS:
+            if found is None and pa.types.is_binary(column.type):
+                found = Guess(Type.TEXT, reason=f"{name}: rows with what is no UTF-8 are left out; {conversion(b'')}")
+        elif types[i] in (Type.INTEGER, Type.FLOAT) and name.lower() in (*_INSTANTS, "date", "datetime"):
             found = guess_epoch(name, column)
         if Type.TIMESTAMP in (types[i], found and found.type):
             own = None if found is None or (types[i] is Type.TEXT and not found.options) else found.options
@@ -184,16 +192,18 @@ def _sample(path: str) -> _Sample:
     kind = os.path.splitext(unpacked_name(path))[1]
     try:
         table, delimiter, mixed = _read(path, kind)
-        is_named = all(name.strip() for name in table.column_names)
-    except UnicodeDecodeError:
-        raise Error(f"cannot read {path!r}: its first line is no UTF-8\nhelp: {CONVERSION}") from None
+        is_named = any(name.strip() for name in table.column_names)
+    except UnicodeDecodeError as error:
+        raise Error(f"cannot read {path!r}: its first line is no UTF-8\nhelp: {conversion(error.object)}") from None
     except Error as error:
         raise Error(f"cannot read {path!r}: {error}") from None
     except (OSError, pa.ArrowException, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
         raise Error(f"cannot read {path!r}: {reason}") from None
-    if delimiter and not (table.column_names and is_named):
+    if delimiter and not is_named:
         raise Error(f"{path!r} has no line of names\nhelp: its first line names the columns, or it is no CSV file")
+    if delimiter:  # they are found whatever blanks stand around them
+        table = table.rename_columns([name.strip(" \t") for name in table.column_names])
     sample = _held(table, delimiter, Type.TEXT if delimiter or kind in _JSON else None)
     return _with_nested(sample, mixed) if kind in _JSON else sample
 
@@ -272,7 +282,7 @@ def _read(path: str, kind: str) -> tuple[Any, str, Mapping[str, bool]]:
     from pyarrow import csv
 
     if not start.removeprefix(BYTE_ORDER_MARK).split(b"\n", 1)[0].strip():
-        raise ValueError("its first line is empty")
+        raise ValueError("its first line is empty" if start.strip() else "it is empty")
     delimiter = delimiter_of(start.split(b"\n", 1)[0].decode("utf-8", "replace"))
     options = csv.ConvertOptions(strings_can_be_null=True, null_values=[""])
     form = csv.ParseOptions(delimiter=delimiter, invalid_row_handler=lambda row: "skip")

@@ -44,9 +44,17 @@ _Rejected = tuple[int, bytes, str]
 """Line, text and reason."""
 _Fields = tuple[Sequence[tuple[int, bytes]], list[Any], list[_Rejected]]
 """(line, text) of rows of the right width; their fields, a binary array a column; the others."""
+_OF_VALUES = re.compile(r"[-+]?\d[\d.:\-T ]*")
 
-CONVERSION = "convert the file, for example with iconv -f UTF-16 -t UTF-8"
-"""What to do with one that is no UTF-8."""
+
+def is_value(name: str) -> bool:
+    """A number or a time stands where a column is named."""
+    return _OF_VALUES.fullmatch(name) is not None
+
+
+def conversion(text: bytes) -> str:
+    """What to do with a file that has this text, which is no UTF-8."""
+    return f"convert the file, for example with iconv -f {'UTF-16' if bytes(1) in text else 'WINDOWS-1252'} -t UTF-8"
 
 
 class CsvRows:
@@ -141,7 +149,7 @@ class CsvRows:
                 found = line.split(self._form.delimiter)
         except UnicodeDecodeError:
             reason = f"{self.path}: the first line is no UTF-8"
-            raise Error(f"{reason}\nhelp: {CONVERSION}") from None
+            raise Error(f"{reason}\nhelp: {conversion(header)}") from None
         except csv.Error as error:
             told = f"the first line cannot be read: {error}"
             if b"\r" in header:
@@ -157,7 +165,7 @@ class CsvRows:
         if len(names) == 1:
             by = next((each for each in (";", "\t", "|", ",") if each in names[0]), "")
             return f"; WITH (delimiter = '{'tab' if by.isspace() else by}') says what separates them" if by else ""
-        if any(re.fullmatch(r"[-+]?\d[\d.:\-T ]*", name) for name in names):
+        if any(map(is_value, names)):
             return "; WITH (header = false) reads a file without a line of names"
         return ""
 

@@ -237,6 +237,10 @@ class Entry:
                 hint = ARRAY_HELP
             if reason.endswith((" (dict) cannot be read as TEXT", " (list) cannot be read as TEXT")):
                 hint = "declare what is nested: STRUCT(a INTEGER, b TEXT), MAP(TEXT, TEXT), TEXT[]"
+        elif reason.endswith("is no UTF-8"):
+            from minidsms.sources.csv_rows import conversion
+
+            hint = conversion(text.encode())
         elif re.search(r"'[+-]?[0-9]*[.][0-9]*' cannot be read as INTEGER", reason):
             hint = "a number with a point is a FLOAT, or DECIMAL(p, s): declare the column so"
         elif "cannot be read as TIMESTAMP" in reason:

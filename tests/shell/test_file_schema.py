@@ -86,6 +86,33 @@ def test_what_has_no_instants_is_a_relation(tmp_path: Path) -> None:
     assert any("no column looks like an instant" in each for each in reasons)
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        *(
+            "%d.%m.%y",
+            "%m/%d/%y %H:%M",
+            "%Y/%m/%d",
+            "%d-%m-%Y %H:%M:%S",
+            "%m/%d/%Y %I:%M:%S %p",
+            "%d %b %Y",
+            "%b %d, %Y",
+        ),
+        *("%d/%b/%Y:%H:%M:%S", "%a %b %d %H:%M:%S %Y", "%Y%m%d", "%Y%m%d%H%M%S"),
+    ],
+)
+def test_times_are_read_as_they_are_written(tmp_path: Path, form: str) -> None:
+    path = tmp_path / "times.csv"
+    times = [START + i * 86_400 + 79_500 for i in range(40)]
+    path.write_text("at,v\n" + "".join(f'"{written(s, form)}",{i}\n' for i, s in enumerate(times)))
+    with minidsms.connect() as db:
+        db.execute(minidsms.declaration(path))
+        q = db.query("SELECT at FROM times")
+        db.run()
+        wanted = [datetime.strptime(written(s, form), form).replace(tzinfo=UTC).timestamp() for s in times]
+        assert [change.ts / 1000 for change in q.fetch()] == wanted
+
+
 def test_of_two_ways_to_read_a_day_both_are_named(tmp_path: Path) -> None:
     path = tmp_path / "days.csv"
     path.write_text("day,v\n01/02/2026,1\n03/02/2026,2\n")
@@ -135,6 +162,42 @@ def test_instants_may_have_zones_and_columns_no_values_or_no_utf8(tmp_path: Path
     path.write_bytes("at,v\n1,2\n".encode("utf-16"))
     with pytest.raises(Error, match="no UTF-8\nhelp: convert the file"):
         proposal_for(str(path))
+
+
+def test_files_that_are_no_utf8_are_told_how_to_be_converted(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes("at,name\n1,caf\xe9\n".encode("latin-1"))
+    declaration, reasons = proposal_for(str(path))
+    assert any(each.startswith("name: ") and "iconv -f WINDOWS-1252" in each for each in reasons)
+    with minidsms.connect() as db:
+        db.execute(declaration)
+        with pytest.raises(Error, match=r"no UTF-8\nhelp: convert .* iconv -f WINDOWS-1252"):
+            db.run()
+    for encoding, name in (("latin-1", "WINDOWS-1252"), ("utf-16", "UTF-16")):
+        path.write_bytes("at,stra\xdfe\n1,2\n".encode(encoding))
+        with pytest.raises(Error, match=f"no UTF-8\nhelp: convert .* iconv -f {name}"):
+            proposal_for(str(path))
+
+
+@pytest.mark.parametrize(
+    ("header", "columns", "told"),
+    [
+        (" at , v ,w", "at INTEGER, v INTEGER, w TEXT", ""),
+        (",at,w", "at INTEGER, w TEXT", "column 1 is left out: it has no name"),
+        ("at,v,", "at INTEGER, v INTEGER", "column 3 is left out: it has no name"),
+        ("at,2019,w", "at INTEGER, `2019` INTEGER, w TEXT", "WITH (header = FALSE)"),
+    ],
+)
+def test_what_the_first_line_names_is_declared(tmp_path: Path, header: str, columns: str, told: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"{header}\n1,2,x\n")
+    declaration, reasons = proposal_for(str(path))
+    assert f"({columns})" in declaration
+    assert not reasons if not told else any(told in each for each in reasons)
+    with minidsms.connect() as db:
+        q = db.execute(f"{declaration}; SELECT * FROM t")
+        db.run()
+        assert len(q.fetch()) == 1
 
 
 def test_a_program_gets_the_proposal_as_a_statement_with_its_reasons(tmp_path: Path) -> None:
@@ -285,7 +348,7 @@ def test_a_name_of_a_file_may_stand_on_several_lines(tmp_path: Path) -> None:
 def test_what_could_not_be_read_as_declared_is_not_proposed(tmp_path: Path, text: str) -> None:
     path = tmp_path / "t.csv"
     path.write_text(text)
-    with pytest.raises(Error, match=r"first line is empty|is the name of another one, too; the files of relations"):
+    with pytest.raises(Error, match=r"first line is empty|it is empty|is the name of another one, too; the files of"):
         minidsms.declaration(path)
 
 
