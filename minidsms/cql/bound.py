@@ -363,7 +363,7 @@ class Unnest(Node):
         )
 
     def origins(self, below: Sequence[Origins]) -> Origins:
-        return [*below[0], *([None] * (len(self.schema) - len(below[0])))]
+        return [*below[0][:-1], None]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from minidsms.spark.partitioning import ByKey, BySlices, Whole, partitioning
 from minidsms.testing.user_definitions import USER_AGGREGATES, USER_FUNCTIONS
 
 S = Schema.of(("k", Type.INTEGER), ("v", Type.INTEGER))
+LISTS = Schema.of(("k", Type.INTEGER), ("list", Type.INTEGER.list_type))
 
 
 def cut(text: str) -> ByKey | BySlices | Whole:
@@ -20,6 +21,7 @@ def cut(text: str) -> ByKey | BySlices | Whole:
 
     catalog = Catalog(functions=dict(USER_FUNCTIONS), aggregates=dict(USER_AGGREGATES))
     catalog.streams = {name.lower(): StreamDef(name, S) for name in ("A", "B")}
+    catalog.streams["l"] = StreamDef("L", LISTS)
     catalog.relations = {"r": RelationDef("R", S)}
     return partitioning(logical_plan(bind(parse_query(text), catalog, text).node, text))
 
@@ -37,6 +39,11 @@ def test_a_join_on_the_key_is_cut_by_it_on_both_sides() -> None:
 
 def test_without_the_key_in_the_answer_equal_rows_of_different_keys_could_cancel() -> None:
     assert isinstance(cut("SELECT ISTREAM(ua_span(v)) FROM A GROUP BY k"), Whole)
+
+
+def test_elements_of_lists_are_no_key_for_equal_ones_stand_in_different_lists() -> None:
+    assert isinstance(cut("SELECT e, COUNT(*) FROM L, UNNEST(L.list) AS e GROUP BY e"), Whole)
+    assert cut("SELECT e, k, COUNT(*) FROM L, UNNEST(L.list) AS e GROUP BY e, k") == ByKey({"l": 0})
 
 
 def test_ranges_are_cut_by_time_whatever_the_key() -> None:
