@@ -99,18 +99,27 @@ def no_columns(node: Node, mine: Set[int]) -> Sequence[Set[int]]:
 
 
 @dataclass(frozen=True, eq=False)
-class BaseStream(Node):
-    """A declared stream."""
+class Declared(Node):
+    """A stream or a relation as it was declared."""
 
     name: str
-    kind = "stream"
-    is_fifo = is_append_only = refers_to_store = True
     memory = Memory.ROWS
     needs = no_columns
 
     @property
     def shape(self) -> tuple[str, str]:
-        return "stream", self.name.lower()
+        return self.kind, self.name.lower()
+
+    def origins(self, below: Sequence[Origins]) -> Origins:
+        return [frozenset({(self.name.lower(), i)}) for i in range(len(self.schema))]
+
+
+@dataclass(frozen=True, eq=False)
+class BaseStream(Declared):
+    """A declared stream."""
+
+    kind = "stream"
+    is_fifo = is_append_only = refers_to_store = True
 
     def text(self) -> str:
         return f"Stream {self.name}"
@@ -118,31 +127,18 @@ class BaseStream(Node):
     def known_keys(self, catalog: Catalog) -> list[Key]:
         return declared(catalog.streams[self.name.lower()].key)
 
-    def origins(self, below: Sequence[Origins]) -> Origins:
-        return [frozenset({(self.name.lower(), i)}) for i in range(len(self.schema))]
-
 
 @dataclass(frozen=True, eq=False)
-class BaseRelation(Node):
+class BaseRelation(Declared):
     """A declared relation."""
 
-    name: str
     is_netted = True
-    memory = Memory.ROWS
-    needs = no_columns
-
-    @property
-    def shape(self) -> tuple[str, str]:
-        return "relation", self.name.lower()
 
     def text(self) -> str:
         return f"Relation {self.name}"
 
     def known_keys(self, catalog: Catalog) -> list[Key]:
         return declared(catalog.relations[self.name.lower()].key)
-
-    def origins(self, below: Sequence[Origins]) -> Origins:
-        return [frozenset({(self.name.lower(), i)}) for i in range(len(self.schema))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -1057,7 +1053,7 @@ def changing(node: Node) -> tuple[Node, ...]:
 
 def names_read(root: Node) -> list[str]:
     """The streams and relations that a node reads, as they are declared; without those of subqueries."""
-    return [n.name for n in (*root.all_below, root) if isinstance(n, BaseStream | BaseRelation)]
+    return [n.name for n in (*root.all_below, root) if isinstance(n, Declared)]
 
 
 def with_subqueries(root: Node) -> Iterator[Node]:

@@ -114,7 +114,7 @@ class Builder:
         return tuple(
             self.build(node) if isinstance(node, bound.BaseStream) else self._events(node)
             for node in bound.with_subqueries(self._root)
-            if isinstance(node, bound.BaseStream | bound.BaseRelation)
+            if isinstance(node, bound.Declared)
         )
 
     def first_arrival(self, events: tuple[Node, ...]) -> Node:

@@ -54,7 +54,7 @@ class Sampler:
         does not tell how many rows there are.
         """
         match node:
-            case bound.BaseStream(name=name) | bound.BaseRelation(name=name):
+            case bound.Declared(name=name):
                 if any(file.statistics is None for file in self._archives[name.lower()].files()):
                     return None
                 columns, drawn, total = self._base(name.lower())

@@ -80,12 +80,12 @@ def instants(node: bound.Node, history: History, until: int) -> list[int]:
     """Every instant <= until at which the node may change or speak, ascending; some at which it does not."""
     found: dict[int, list[int]] = {}
     nodes = _bottom_up(node)
-    inputs = {id(n): _told(n, history) for n in nodes if isinstance(n, bound.BaseStream | bound.BaseRelation)}
+    inputs = {id(n): _told(n, history) for n in nodes if isinstance(n, bound.Declared)}
     first = min((ts for told in inputs.values() for ts in told), default=None)
     for n in nodes:
         below = sorted({ts for child in _below(n) for ts in found[id(child)]})
         match n:
-            case bound.BaseStream() | bound.BaseRelation():
+            case bound.Declared():
                 own: Iterable[int] = inputs[id(n)]
             case bound.Constant() if first is not None:
                 own = [first]
@@ -101,7 +101,7 @@ def instants(node: bound.Node, history: History, until: int) -> list[int]:
     return found[id(node)]
 
 
-def _told(node: bound.BaseStream | bound.BaseRelation, history: History) -> list[int]:
+def _told(node: bound.Declared, history: History) -> list[int]:
     """The instants of a stream's elements or of a relation's changes."""
     if isinstance(node, bound.BaseStream):
         return [ts for ts, _ in history.streams.get(node.name.lower(), [])]
@@ -122,7 +122,7 @@ class Definition:
         self.tau = MIN_INSTANT
         self.derived = [n for n in nodes if isinstance(n, bound.RelationToStream)]
         self.independent = [part for query in queries for part in _independent(query)]
-        self._inputs = [n for n in nodes if isinstance(n, bound.BaseStream | bound.BaseRelation)]
+        self._inputs = [n for n in nodes if isinstance(n, bound.Declared)]
         self._fixed = {n for n in nodes if not _looks_out(n)}
         self._rows: dict[bound.Node, Sequence[Row]] = {}
         self._partitions: dict[bound.Node, dict[str, list[Row]]] = {}

@@ -54,7 +54,7 @@ def with_view(catalog: Catalog, text: str) -> Catalog:
 
 def shape(node: bound.Node) -> str:
     """The kinds of nodes, from the outside in: `Project(Filter(Window(S)))`."""
-    if isinstance(node, bound.BaseStream | bound.BaseRelation):
+    if isinstance(node, bound.Declared):
         return node.name
     name = type(node).__name__
     match node:

@@ -72,7 +72,7 @@ def test_the_input_that_lets_little_through_is_joined_first(archived: tuple[mini
     def first_two(condition: str) -> set[str]:
         lowest = joins(db, folder, QUERY.format(condition))[0]
         below = [node for child in lowest.inputs for node in nodes(child)]
-        return {node.name for node in below if isinstance(node, bound.BaseStream | bound.BaseRelation)}
+        return {node.name for node in below if isinstance(node, bound.Declared)}
 
     assert first_two("amount >= 0.0 AND km = 7") == {"Trip", "Sale"}
     assert first_two("amount = 19.0 AND T.km > 0") <= {"Fine", "Sale", "Home"}
