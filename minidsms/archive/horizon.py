@@ -18,7 +18,7 @@ from minidsms.cql import bound
 from minidsms.cql.bound import Node, StreamKind
 from minidsms.cql.node import Memory
 from minidsms.cql.window_spec import WindowKind, WindowSpec
-from minidsms.plan.logical import FirstArrival, MultiJoin, ReducedJoin, Stop, nodes
+from minidsms.plan.logical import Stop, nodes
 
 Keeps = Callable[[Node], bool | None]
 """Whether a node's state is kept: None where it is not, else whether the rows it gives are known."""
@@ -69,18 +69,14 @@ class _Walk:
         """Note what the node needs."""
         knows_inputs = self._knows(node.inputs)
         match node:
-            case bound.Window(spec=spec):
-                if spec.kind is WindowKind.UNBOUNDED:
-                    self._forgotten.add(id(node))
-                elif not self._add_window(spec, node.input):
+            case bound.Window() if node.is_append_only:
+                self._forgotten.add(id(node))
+            case _ if node.own_windows:
+                if not knows_inputs or not all([self._add_window(spec, stream) for spec, stream in node.own_windows]):
                     self._keep(node)
-            case MultiJoin(specs=specs) if specs is not None and not isinstance(node, ReducedJoin):
-                windows = [(spec, stream) for spec, stream in zip(specs, node.windows) if spec is not None]
-                if not knows_inputs or not all([self._add_window(spec, stream) for spec, stream in windows]):
-                    self._keep(node)
-            case FirstArrival(sources=sources) | bound.Constant(sources=sources):
-                is_kept = bool(sources) and self._keeps(node) is not None
-                if is_kept or not all([self._add_rows(source, 1) for source in sources]):
+            case _ if node.memory is Memory.FIRST:
+                is_kept = bool(node.inputs) and self._keeps(node) is not None
+                if is_kept or not all([self._add_rows(source, 1) for source in node.inputs]):
                     self._keep(node)
             case bound.RelationToStream(op=StreamKind.RSTREAM):
                 if not self._knows([node.input]):

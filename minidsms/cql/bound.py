@@ -152,6 +152,7 @@ class Constant(Node):
     rows: tuple[tuple[Expr, ...], ...]
     sources: tuple[Node, ...] = ()
     is_fifo = is_append_only = is_netted = True
+    memory = Memory.FIRST
     needs = no_columns
 
     def text(self) -> str:
@@ -226,6 +227,10 @@ class Window(Node):
     @property
     def lookback(self) -> int | str:
         return self.spec.lookback
+
+    @property
+    def own_windows(self) -> Sequence[tuple[WindowSpec, Node]]:
+        return ((self.spec, self.input),)
 
     @property
     def is_by_arrival(self) -> bool:

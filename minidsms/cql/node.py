@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from minidsms.cql.catalog import Catalog
     from minidsms.cql.keys import Key
     from minidsms.cql.origins import Origins
+    from minidsms.cql.window_spec import WindowSpec
 
 _PLAIN = frozenset((bool, int, float, str, type(None), Type))
 """Types of fields' values in which nothing stands: to ask of each whether it is a node takes longer."""
@@ -43,11 +44,12 @@ def _note_what_is_abstract(kind: Any) -> None:
 class Memory(enum.Enum):
     """Of what a node's changes behind an instant depend on, beside the changes of its inputs then.
 
-    ROWS: the rows that its inputs give at the instant.  OWN: what it has counted or kept of these by itself.  ALL: all
-    that has come.
+    FIRST: whether anything has come.  ROWS: the rows that its inputs give at the instant.  OWN: what it has counted or
+    kept of these by itself.  ALL: all that has come.
     """
 
     NOTHING = enum.auto()
+    FIRST = enum.auto()
     ROWS = enum.auto()
     OWN = enum.auto()
     ALL = enum.auto()
@@ -196,6 +198,11 @@ class Node:
     def memory(self) -> Memory:
         """What of the past its changes behind an instant depend on."""
         return Memory.ALL
+
+    @property
+    def own_windows(self) -> Sequence[tuple[WindowSpec, Node]]:
+        """The windows of which it holds all rows by itself, each with the stream that it is over."""
+        return ()
 
     @property
     def is_by_arrival(self) -> bool:

@@ -92,6 +92,7 @@ class FirstArrival(Node):
     """A relation of no columns that gains its one row at the first arrival in any of the inputs (R3)."""
 
     sources: tuple[Node, ...]
+    memory = Memory.FIRST
     needs = no_columns
 
     def text(self) -> str:
@@ -211,6 +212,10 @@ class MultiJoin(Node):
     only_enters: bool = field(default=False, kw_only=True)
     memory = Memory.ROWS
 
+    @property
+    def own_windows(self) -> Sequence[tuple[WindowSpec, Node]]:
+        return [(spec, stream) for spec, stream in zip(self.specs or (), self.windows) if spec is not None]
+
     def text(self) -> str:
         specs = zip(self.specs or (), self.windows)
         of = ", ".join("changes" if spec is None else f"[{spec.text(stream.schema)}]" for spec, stream in specs)
@@ -307,6 +312,7 @@ class ReducedJoin(MultiJoin):
     unique: tuple[tuple[int, tuple[int, ...]], ...] = ()
     sources: tuple[tuple[str, tuple[str, ...]], ...] = ()
     memory = Memory.ALL
+    own_windows = ()
 
     @property
     def shape(self) -> Hashable:
