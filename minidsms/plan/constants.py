@@ -258,8 +258,8 @@ class _Carrying:
                     raise _NotShared
             if node.start is not None:
                 return self._global_aggregate(node, inputs[0])
-        # What a number with OVER is of, and fails of, would be of the rows of several queries.
-        carried = None if isinstance(node, bound.Over | bound.Top) else node.carrying(inputs)
+        # What is computed of rows that meet, and fails, would be of the rows of several queries.
+        carried = None if node.mixes else node.carrying(inputs)
         if carried is None:
             raise _NotShared
         return carried
