@@ -534,6 +534,10 @@ class Join(Node):
     only_enters: bool = field(default=False, kw_only=True)
     memory = Memory.ROWS
 
+    @classmethod
+    def of(cls, left: Node, right: Node, condition: Expr | None = None, join: JoinKind = JoinKind.INNER) -> Join:
+        return cls(left.schema + right.schema, join, left, right, condition)
+
     def text(self) -> str:
         if self.condition is None and self.join is JoinKind.INNER:
             return "Cartesian Product"
@@ -578,7 +582,7 @@ class Join(Node):
         width, new_width = len(self.left.schema), len(left.node.schema)
         place = {**left.place, **{i + width: p + new_width for i, p in right.place.items()}}
         condition = None if self.condition is None else renumbered(self.condition, place.__getitem__)
-        node = Join(left.node.schema + right.node.schema, self.join, left.node, right.node, condition)
+        node = Join.of(left.node, right.node, condition)
         return Carried(node, place, left.extra or [i + new_width for i in right.extra])
 
     def is_momentary(self, lasting: Sequence[bool]) -> bool:

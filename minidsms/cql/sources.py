@@ -102,8 +102,7 @@ class SourceBinder:
                 return self._join(item, self._behind(left, item.left))
         right = self.bind(item)
         scope = self._beside(left, right, item)
-        node = bound.Join(left.node.schema + right.node.schema, JoinKind.INNER, left.node, right.node, None)
-        return Source(node, scope, right.tree)
+        return Source(bound.Join.of(left.node, right.node), scope, right.tree)
 
     def _binder(self, scope: Scope, clause: str) -> ExpressionBinder:
         return ExpressionBinder(self.session, Context(scope, clause, self.outer, self.correlated), self.bind_relation)
@@ -393,7 +392,7 @@ class SourceBinder:
                 equate_conjuncts(scope, on)
             condition = self._binder(scope, "ON").condition(on)
             on = self.session.expand(on)
-        node = bound.Join(left.node.schema + right.node.schema, kind, left.node, right.node, condition)
+        node = bound.Join.of(left.node, right.node, condition, kind)
         return Source(node, scope, replace(ref, left=left.tree, right=right.tree, on=on))
 
     def _half_join(self, ref: syntax.Join, left: Source, right: Source, scope: Scope) -> Source:
@@ -504,7 +503,7 @@ class SourceBinder:
             equate_conjuncts(scope, part)
         conditions += [binder.condition(part) for part in found.equal]
         condition = conjunction(conditions) if conditions else bound.Literal(Type.BOOLEAN, True)
-        node = bound.Join(left.node.schema + right.node.schema, kind, left.node, right.node, condition)
+        node = bound.Join.of(left.node, right.node, condition, kind)
         on = None if ref.on is None else self.session.expand(ref.on)
         return Source(node, scope, replace(ref, left=left.tree, right=right.tree, on=on)), first, window
 
@@ -583,9 +582,8 @@ def session_ends(window: bound.Node, instant: int, gap: int) -> bound.Node:
     last = bound.AggregateCall("max", refs[instant], Type.TIMESTAMP)
     fields = bound.Schema((window.schema[id_], bound.Field("last", Type.TIMESTAMP)))
     ends = bound.Aggregate(fields, window, (refs[id_],), (last,))
-    both = window.schema + fields
     of_one = bound.Call(Type.BOOLEAN, "=", (refs[id_], bound.ColumnRef(Type.INTEGER, id_ + 1, "session_id")))
-    joined = bound.Join(both, JoinKind.INNER, window, ends, of_one)
+    joined = bound.Join.of(window, ends, of_one)
     length = bound.Literal(Type.INTERVAL, gap)
     end = bound.Call(Type.TIMESTAMP, "+", (bound.ColumnRef(Type.TIMESTAMP, id_ + 2, "last"), length))
     return bound.projected(joined, [*refs, end], [*window.schema.names, "window_end"])

@@ -86,9 +86,8 @@ class PerOuterRow:
 
     def apply(self, node: Node) -> Node:
         """The node's rows for every outer row: the node's columns, then the outer row's."""
-        schema = node.schema + self._outer.schema
         if not is_correlated(node):
-            return bound.Join(schema, bound.JoinKind.INNER, self._builder.build(node), self._outer, None)
+            return bound.Join.of(self._builder.build(node), self._outer)
         below, parts = taken_as_where(node)
         if parts:
             return self._builder.where(self.apply(below), [self._over_row(part, len(below.schema)) for part in parts])
@@ -135,12 +134,10 @@ class PerOuterRow:
         places = [ref.index for ref in (*own, *mine)]
         parts = [renumbered(self._over_row(e, a + b), places.__getitem__) for e in conjuncts(node.condition)]
         same = _same_row(mine, theirs) if for_each else []
-        schema = left.schema + right.schema
         if node.join is bound.JoinKind.INNER:
-            crossed = bound.Join(schema, node.join, left, right, conjunction(same))
-            joined = self._builder.where(crossed, parts)
+            joined = self._builder.where(bound.Join.of(left, right, conjunction(same)), parts)
         else:
-            joined = bound.Join(schema, node.join, left, right, conjunction([*same, *parts]))
+            joined = bound.Join.of(left, right, conjunction([*same, *parts]), node.join)
         # A row without a partner has the outer row on its own side.
         either = [bound.Call(m.type, "coalesce", pair) for m, pair in zip(mine, zip(mine, theirs))]
         return projected(joined, [*own, *(mine if is_left else either)])
@@ -164,10 +161,9 @@ class PerOuterRow:
         grouped = self._carried(dataclasses.replace(node, is_global=False, events=()))
         start = self._builder.first_arrival(node.events)
         x, width = len(self._outer.schema), len(node.schema)
-        begun = bound.Join(self._outer.schema, bound.JoinKind.INNER, self._outer, start, None)
+        begun = bound.Join.of(self._outer, start)
         mine, found = column_refs(self._outer.schema), column_refs(grouped.schema, x)
-        schema = self._outer.schema + grouped.schema
-        joined = bound.Join(schema, bound.JoinKind.LEFT, begun, grouped, conjunction(_same_row(mine, found[width:])))
+        joined = bound.Join.of(begun, grouped, conjunction(_same_row(mine, found[width:])), bound.JoinKind.LEFT)
         results = node.or_of_no_rows(found[:width])
         return bound.Project(node.schema + self._outer.schema, joined, (*results, *mine))
 

@@ -39,6 +39,7 @@ from minidsms.plan.logical import (
     shift,
     taken_as_where,
     unfiltered,
+    union_all,
     with_arguments,
 )
 from minidsms.plan.matching import ONE, column, matched_rows
@@ -178,10 +179,8 @@ class Builder:
         right, pairs = self._independent(_Widened(source), node.rows.query)
         width, shown = len(source.schema), len(source.schema) + len(node.rows.query.schema)
         same = [_equal(outer, column(right, i, width)) for outer, i in pairs]
-        schema = source.schema + right.schema
-        condition = conjunction([*same, *conjuncts(node.condition)])
-        joined = bound.Join(schema, node.join, source, right, condition)
-        return projected(joined, column_refs(schema)[:shown])
+        joined = bound.Join.of(source, right, conjunction([*same, *conjuncts(node.condition)]), node.join)
+        return projected(joined, column_refs(joined.schema)[:shown])
 
     # ------------------------------------------------------------------------------------------------- WHERE
 
@@ -244,7 +243,7 @@ class Builder:
         width = len(source.schema)
         parts: list[Expr] = [_equal(outer, column(right, i, width)) for outer, i in pairs]
         parts += [correlation.to_outer_row(shift(condition, width)) for condition in conditions]
-        joined = bound.Join(source.schema + right.schema, bound.JoinKind.INNER, source, right, conjunction(parts))
+        joined = bound.Join.of(source, right, conjunction(parts))
         return matched_rows(source, joined, 0, parts, anti)
 
     def _not_in(self, source: Node, lifted: Lifted, args: tuple[Expr, ...]) -> Node:
@@ -261,7 +260,7 @@ class Builder:
         (arg,) = args
         unequal = self._matched(filtered(source, [_not(_is_null(arg))]), lifted, [(arg, 0)], anti=True)
         before_any = self._matched(filtered(source, [_is_null(arg)]), lifted, [], anti=True)
-        left = bound.SetOperation(source.schema, bound.SetKind.UNION, True, unequal, before_any)
+        left = union_all(unequal, before_any)
         right = self.build(lifted.node)
         nulls = filtered(right, [_is_null(column(right, 0))])
         pairs = tuple((outer, column(right, i)) for outer, i in lifted.pairs)
@@ -287,7 +286,7 @@ class Builder:
         source = state.source
         width = len(source.schema)
         condition = conjunction([_equal(state.tried(outer), column(right, i, width)) for outer, i in pairs])
-        state.source = bound.Join(source.schema + right.schema, bound.JoinKind.LEFT, source, right, condition)
+        state.source = bound.Join.of(source, right, condition, bound.JoinKind.LEFT)
         return list(column_refs(right.schema, width))
 
     def _value(self, state: _Widened, e: Expr) -> Expr:

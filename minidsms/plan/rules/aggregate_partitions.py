@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from minidsms.aggregates.aggregate import Settings
 from minidsms.aggregates.over import FILLING, PARTITION, OverCall
 from minidsms.cql import bound
-from minidsms.cql.bound import ColumnRef, Expr, JoinKind, Node, SetKind
+from minidsms.cql.bound import ColumnRef, Expr, Node
 from minidsms.elements import Schema, Type
-from minidsms.plan.logical import column_refs, conjunction, filtered, nodes, projected
+from minidsms.plan.logical import column_refs, conjunction, filtered, nodes, projected, union_all
 
 
 def aggregate_partitions(root: Node) -> Node:
@@ -60,17 +60,17 @@ def _joined(below: Node, run: Sequence[bound.Over]) -> Node:
     results = [(o.call.label, o.call.type) for o in run]
     schema = Schema.of(*((key.name, key.type) for key in keys), *results)
     groups = bound.Aggregate(schema, below, tuple(keys), tuple(calls))
-    width, named = len(below.schema), run[-1].schema
+    width = len(below.schema)
     pairs = [bound.Call(Type.BOOLEAN, "=", (key, _column(schema, i, width))) for i, key in enumerate(keys)]
-    join = bound.Join(below.schema + schema, JoinKind.INNER, below, groups, conjunction(pairs))
+    joined = bound.Join.of(below, groups, conjunction(pairs))
     told = [_column(schema, i, width) for i in range(len(keys), len(schema))]
-    rows = projected(join, [*column_refs(below.schema), *told], named.names)
+    rows = projected(joined, [*column_refs(below.schema), *told], run[-1].schema.names)
     if not keys:
         return rows
     rest = _with_null(below, keys)
     for over in run:
         rest = dataclasses.replace(over, input=rest)
-    return bound.SetOperation(named, SetKind.UNION, True, rows, rest)
+    return union_all(rows, rest)
 
 
 def as_aggregate(call: OverCall, arg: Expr | None) -> bound.AggregateCall:

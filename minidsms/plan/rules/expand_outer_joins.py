@@ -93,9 +93,8 @@ def _turned(join: bound.Join) -> Node:
     left, right = join.left, join.right
     width, moved = len(left.schema), len(right.schema)
     condition = [renumbered(p, lambda i: i + moved if i < width else i - width) for p in conjuncts(join.condition)]
-    schema = right.schema + left.schema
-    turned = bound.Join(schema, JoinKind.LEFT, right, left, conjunction(condition))
-    refs = column_refs(schema)
+    turned = bound.Join.of(right, left, conjunction(condition), JoinKind.LEFT)
+    refs = column_refs(turned.schema)
     return projected(turned, [*refs[moved:], *refs[:moved]], join.schema.names)
 
 

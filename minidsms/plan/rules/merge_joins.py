@@ -180,7 +180,7 @@ def _binary(join: MultiJoin) -> Node:
 
     equal = [bound.Call(bound.Type.BOOLEAN, "=", (column(a), column(b))) for a, b in join.equalities]
     kind = JoinKind.LEFT if join.outer else JoinKind.INNER
-    joined = bound.Join(schema, kind, left, right, conjunction(equal))
+    joined = bound.Join.of(left, right, conjunction(equal), kind)
     return projected(joined, [column(place) for place in join.columns], join.schema.names)
 
 

@@ -11,7 +11,7 @@ import dataclasses
 import heapq
 
 from minidsms.cql import bound
-from minidsms.cql.bound import Expr, JoinKind, Node, is_inner_join
+from minidsms.cql.bound import Expr, Node, is_inner_join
 from minidsms.plan.logical import (
     column_refs,
     columns_used,
@@ -124,6 +124,6 @@ def _ordered(join: bound.Join, tree: set[int]) -> Node:
         for i in range(len(node.schema)):
             place[offset + i] = width + i
         condition = conjunction([_moved(parts[p], place) for p in closing.get(position[k], ())])
-        result = bound.Join(result.schema + node.schema, JoinKind.INNER, result, node, condition)
+        result = bound.Join.of(result, node, condition)
     refs = column_refs(join.schema)
     return projected(result, [dataclasses.replace(r, index=place[r.index]) for r in refs], join.schema.names)
