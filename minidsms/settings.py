@@ -24,6 +24,10 @@ UNIT_NS = {
     "d": 86_400_000_000_000,
 }
 
+INDEX_ASSESSMENTS = ("sria", "csria", "dia", "cdia_random", "cdia")
+INDEX_TUNINGS = ("continuous", "periodic", "triggered", "hybrid")
+INDEX_MIGRATIONS = ("all", "nothing", "partial")
+
 _MOST_THREADS = 256
 _MOST_ROWS = 2**32
 """Monitors multiply it by numbers of rows, in 64 bits."""
@@ -283,7 +287,7 @@ SETTINGS: dict[str, Setting] = {
         Setting(
             "index_assessment",
             "sria",
-            _one_of("sria", "csria", "dia", "cdia_random", "cdia"),
+            _one_of(*INDEX_ASSESSMENTS),
             "how access patterns are counted where join_index is bit_address",
         ),
         Setting("index_error", 0.05, _positive_share, "of the compact ones, what they may miss of a pattern's share"),
@@ -291,14 +295,14 @@ SETTINGS: dict[str, Setting] = {
         Setting(
             "index_tuning",
             "hybrid",
-            _one_of("continuous", "periodic", "triggered", "hybrid"),
+            _one_of(*INDEX_TUNINGS),
             "of which inputs access patterns are counted when",
         ),
         Setting("index_window", 20_000, _at_least(1), "requests of all inputs between two choices of bits"),
         Setting(
             "index_migration",
             "all",
-            _one_of("all", "nothing", "partial"),
+            _one_of(*INDEX_MIGRATIONS),
             "which rows are stored anew where bits change",
         ),
         Setting(

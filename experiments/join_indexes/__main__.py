@@ -12,8 +12,7 @@ from typing import Any
 from experiments.join_indexes.running import Run, run
 from experiments.pages import Pages, table
 from experiments.pictures import pyplot, save
-from minidsms.streamon.join_index.assessment import METHODS
-from minidsms.streamon.join_index.tuning import MIGRATIONS, SCHEDULES
+from minidsms.settings import INDEX_ASSESSMENTS, INDEX_MIGRATIONS, INDEX_TUNINGS
 
 Contestants = Mapping[str, Mapping[str, Any]]
 AMRI: Mapping[str, Any] = {
@@ -25,9 +24,9 @@ AMRI: Mapping[str, Any] = {
 ORDERING = "join ordering"
 EVERY_COLUMN = 6
 TUNING: Mapping[str, Contestants] = {
-    "assessment": {each: {**AMRI, "index_assessment": each} for each in METHODS},
-    "schedule": {each: {**AMRI, "index_tuning": each} for each in SCHEDULES},
-    "migration": {each: {**AMRI, "index_migration": each} for each in MIGRATIONS},
+    "assessment": {each: {**AMRI, "index_assessment": each} for each in INDEX_ASSESSMENTS},
+    "schedule": {each: {**AMRI, "index_tuning": each} for each in INDEX_TUNINGS},
+    "migration": {each: {**AMRI, "index_migration": each} for each in INDEX_MIGRATIONS},
 }
 INDEXES: Contestants = {
     "bits, kept from the first period": {**AMRI, "pins_at": 4_500},

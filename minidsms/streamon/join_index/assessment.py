@@ -158,11 +158,8 @@ def _of(patterns: Iterable[Pattern], columns: int) -> list[Pattern]:
     return sorted(pattern for pattern in patterns if pattern.bit_count() == columns)
 
 
-METHODS = ("sria", "csria", "dia", "cdia_random", "cdia")
-
-
 def assessment(method: str, error: float, threshold: float, rng: Random) -> Assessment:
-    """One of METHODS, with nothing counted; rng: draws parents for `cdia_random`."""
+    """What `SET index_assessment` names, with nothing counted; rng: draws parents for `cdia_random`."""
     if method == "csria":
         return Csria(error, threshold)
     if method.startswith("cdia"):

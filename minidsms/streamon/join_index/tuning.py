@@ -21,8 +21,6 @@ import numpy as np
 
 from minidsms.streamon.join_index.selection import UnitCosts, Workload, dependent_costs
 
-SCHEDULES = ("continuous", "periodic", "triggered", "hybrid")
-MIGRATIONS = ("all", "nothing", "partial")
 CHANGED = 0.2
 """Share by which an input's requests have changed when it is worth assessing."""
 

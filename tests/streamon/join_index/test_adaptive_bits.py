@@ -9,8 +9,7 @@ import pytest
 
 import minidsms
 from minidsms.query import Query
-from minidsms.streamon.join_index.assessment import METHODS
-from minidsms.streamon.join_index.tuning import MIGRATIONS, SCHEDULES
+from minidsms.settings import INDEX_ASSESSMENTS, INDEX_MIGRATIONS, INDEX_TUNINGS
 from minidsms.streamon.loop import adaptations_of
 from minidsms.testing.compare import check
 from tests.long.join_cases import random_join_case
@@ -19,7 +18,11 @@ from tests.streamon.join_index.test_adaptive_index import FIXED, push, triangle
 
 BITS: dict[str, Any] = {**FIXED, "join_index": "bit_address"}
 SETTINGS = [
-    {"index_assessment": METHODS[n % 5], "index_tuning": SCHEDULES[n % 4], "index_migration": MIGRATIONS[n % 3]}
+    {
+        "index_assessment": INDEX_ASSESSMENTS[n % 5],
+        "index_tuning": INDEX_TUNINGS[n % 4],
+        "index_migration": INDEX_MIGRATIONS[n % 3],
+    }
     for n in range(12)
 ]
 
@@ -63,7 +66,7 @@ def test_bits_follow_the_patterns_of_the_orders() -> None:
         assert len(asked) == 3 and sum(map(sum, bits(query))) > 0
 
 
-@pytest.mark.parametrize("migration", MIGRATIONS)
+@pytest.mark.parametrize("migration", INDEX_MIGRATIONS)
 @pytest.mark.parametrize("seed", seeds(6))
 def test_every_configuration_gives_the_answer_by_definition(seed: int, migration: str) -> None:
     rng = Random(f"{seed} {migration}")

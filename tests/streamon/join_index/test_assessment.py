@@ -7,7 +7,8 @@ from random import Random
 
 import pytest
 
-from minidsms.streamon.join_index.assessment import METHODS, Cdia, Counts, Csria, assessment
+from minidsms.settings import INDEX_ASSESSMENTS
+from minidsms.streamon.join_index.assessment import Cdia, Counts, Csria, assessment
 
 A1, A2, A3 = 1, 2, 4
 TABLE_2 = {A1: 4, A2: 10, A3: 10, A1 | A2: 4, A1 | A3: 16, A2 | A3: 10, A1 | A2 | A3: 46}
@@ -24,7 +25,7 @@ def requests(seed: int, columns: int, many: int) -> list[int]:
     return drawn
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", INDEX_ASSESSMENTS)
 def test_requests_noted_together_count_as_one_after_the_other(method: str) -> None:
     one, many = (assessment(method, 0.03, 0.1, Random(5)) for _ in range(2))
     rng = Random(1)
