@@ -16,8 +16,8 @@ from minidsms.machine_code import ahead
 from minidsms.process.background import FEWEST_ROWS, Background
 from minidsms.shell.feed import open_feed
 from minidsms.sources.read_ahead import ReadAhead
+from tests.waiting import PATIENCE_S
 
-PATIENCE_S = 240.0
 _NONE = "no thread can be started: can't start new thread"
 
 

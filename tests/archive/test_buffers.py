@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from random import Random
 
 import numpy as np
@@ -14,6 +13,7 @@ import minidsms
 from minidsms.archive import buffers
 from minidsms.archive.buffers import Buffers
 from tests.archive.reading import elements
+from tests.waiting import soon
 
 ROWS = 1000
 
@@ -28,16 +28,9 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[Buffers]:
     made.close()
 
 
-def wait_until(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + 240
-    while not is_so():
-        assert time.monotonic() < end, "it has not come to be so"
-        time.sleep(0.005)
-
-
 def warm(memory: Buffers) -> None:
     memory.copy(np.zeros(ROWS, np.int64))
-    wait_until(lambda: memory.nbytes >= 4 * buffers.BLOCK_BYTES)
+    soon(lambda: memory.nbytes >= 4 * buffers.BLOCK_BYTES)
 
 
 def test_copies_keep_what_was_copied_while_they_live(small: Buffers) -> None:
@@ -60,7 +53,7 @@ def test_blocks_are_used_again_when_no_array_looks_at_them(small: Buffers) -> No
         made = [small.copy(np.zeros(ROWS, np.int64)) for _ in range(4)]
         seen |= {id(array.base) for array in made if array.base is not None}
         del made
-        wait_until(lambda: len(small._ready) > 0)
+        soon(lambda: len(small._ready) > 0)
     assert len(seen) <= 6
 
 
@@ -78,7 +71,7 @@ def test_memory_goes_back_when_nothing_comes(small: Buffers) -> None:
     small._idle_s = 0.01
     small._is_due.set()  # it waits by its new patience
     del kept
-    wait_until(lambda: small.nbytes <= buffers.BLOCK_BYTES)
+    soon(lambda: small.nbytes <= buffers.BLOCK_BYTES)
 
 
 def test_what_is_archived_is_right_whatever_becomes_of_the_arrays_that_were_pushed(

@@ -21,6 +21,7 @@ from minidsms.durability.connection import DurableConnection
 from minidsms.durability.entry import decoded
 from minidsms.durability.segments import entries, segments
 from minidsms.shell.main import main
+from tests.refusing import refusing
 
 
 @pytest.fixture
@@ -35,10 +36,7 @@ def db(tmp_path: Path) -> minidsms.Connection:
 def test_a_folder_that_cannot_be_listed_is_an_error(
     db: minidsms.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(path: object) -> list[str]:
-        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-
-    monkeypatch.setattr(os, "listdir", full)
+    monkeypatch.setattr(os, "listdir", refusing(errno.EMFILE))
     with pytest.raises(Error, match="cannot be read: Too many open files"):
         db.backup(tmp_path / "copy")
     with pytest.raises(Error, match="cannot be read: Too many open files"):

@@ -19,6 +19,7 @@ from minidsms.cql.errors import Error
 from minidsms.durability import blocks, checkpoint, kept_state, moment
 from minidsms.durability.checking import check
 from minidsms.durability.connection import DurableConnection
+from tests.refusing import refusing
 
 WINDOW = "SELECT k % 10, COUNT(*), SUM(v) FROM S [RANGE 2000] GROUP BY k % 10"
 GROUPS = "SELECT k, name, COUNT(*), MAX(v) FROM S GROUP BY k, name"
@@ -106,10 +107,7 @@ def test_a_large_push_becomes_blocks_of_which_some_stay(folder: str) -> None:
 
 
 def test_a_file_system_without_links_has_copies(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def link(*_: Any) -> None:
-        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
-
-    monkeypatch.setattr(os, "link", link)
+    monkeypatch.setattr(os, "link", refusing(errno.EPERM))
     with opened(folder, WINDOW, GROUPS) as db:
         push(db, 0, 3000)
         db.checkpoint()
@@ -198,13 +196,10 @@ def test_a_copy_has_blocks_of_its_own(folder: str, tmp_path: Path) -> None:
 
 
 def test_a_full_disk_refuses_the_checkpoint_and_nothing_else(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def write(*_: Any) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     with opened(folder, WINDOW) as db:
         push(db, 0, 3000)
         with monkeypatch.context() as patched:
-            patched.setattr(blocks.BlockWriter, "_write", write)
+            patched.setattr(blocks.BlockWriter, "_write", refusing(errno.ENOSPC))
             with pytest.raises(Error, match="No space left"):
                 db.checkpoint()
         assert sorted(os.listdir(folder)) == ["lock", "log-1", "minidsms.json"]

@@ -30,6 +30,8 @@ from minidsms.operators.over import Over
 from minidsms.plan.matching import ONE
 from minidsms.plan.rules.pass_what_enters import _Streams
 from minidsms.plan.unnesting import Builder, _Widened
+from tests.refusing import refusing
+from tests.waiting import soon
 
 
 @pytest.fixture
@@ -253,12 +255,9 @@ def test_state_that_a_child_copies_is_that_of_one_moment(
         found.append(finish(self, go_on))
         return found[-1]
 
-    def failing(file: object, array: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     monkeypatch.setattr(copying.Copying, "finish", finish_beside)
     if is_failing:
-        monkeypatch.setattr(copying, "_written", failing)
+        monkeypatch.setattr(copying, "_written", refusing(errno.ENOSPC))
     db.checkpoint()
     assert found == [not is_failing]
     assert kinds(folder).count("synopsis") == 1 and 2000 <= elements(db) < 2010
@@ -762,11 +761,8 @@ def test_a_folder_is_repaired_where_a_process_ended_amid_that(folder: str, monke
     path = Path(folder, "log-2", "0" * 20 + ".log")
     path.write_bytes(path.read_bytes()[:100])
 
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     with monkeypatch.context() as patched:
-        patched.setattr(repair, "save", full)
+        patched.setattr(repair, "save", refusing(errno.ENOSPC))
         with pytest.raises(Error, match="cannot be written: No space left"):
             opened(folder)
     with opened(folder) as db:
@@ -788,7 +784,7 @@ def test_where_both_logs_are_damaged_the_folder_is_not_opened_with_less(folder: 
 def test_what_could_not_be_named_is_made_again(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with opened(folder) as db:
         db.execute("CREATE STREAM S (k INTEGER)")
-        monkeypatch.setattr(owned_folder, "save", full_disk)
+        monkeypatch.setattr(owned_folder, "save", refusing(errno.ENOSPC))
         with pytest.raises(Error, match="No space left"):
             db.checkpoint()
         monkeypatch.undo()
@@ -796,10 +792,6 @@ def test_what_could_not_be_named_is_made_again(folder: str, monkeypatch: pytest.
         db.push("S", (1,), ts=1)
     with opened(folder) as db:
         assert db.position("S") == 1 and len(db.execute("SHOW CHECKPOINTS")) == 1
-
-
-def full_disk(*_: Any) -> None:
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def test_a_callback_may_close_a_connection_that_makes_checkpoints(folder: str) -> None:
@@ -813,10 +805,7 @@ def test_a_callback_may_close_a_connection_that_makes_checkpoints(folder: str) -
 
     q.on_change(close)
     db.push("S", (1,), ts=1)
-    end = time.monotonic() + 60
-    while not db.is_closed:  # the thread that makes checkpoints may have been the one that told
-        assert time.monotonic() < end
-        time.sleep(0.001)
+    soon(lambda: db.is_closed)  # the thread that makes checkpoints may have been the one that told
     with opened(folder) as db:
         assert db.position("S") == 1
 

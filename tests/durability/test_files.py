@@ -20,6 +20,7 @@ from minidsms.durability.log import Log
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.sinks import locking, opening
 from minidsms.sinks.lines import LineSink
+from tests.refusing import refusing
 
 
 @pytest.fixture(autouse=True)
@@ -258,11 +259,8 @@ def test_a_query_that_cannot_end_is_there_when_the_folder_is_opened_again(
         "elsewhere": lambda: db.execute("CREATE OR REPLACE QUERY q AS SELECT k FROM S WHERE k > 1 INTO 'new.csv'"),
     }
 
-    def refused(old: str, new: str) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
     with monkeypatch.context() as patched:
-        patched.setattr(os, "replace", refused)
+        patched.setattr(os, "replace", refusing(errno.EIO))
         with pytest.raises(Error, match=r"cannot write .*out\.csv"):
             ends[how]()
     for statement in ("CREATE QUERY q AS SELECT k FROM S INTO 'new.csv'", "DROP QUERY q"):
@@ -298,11 +296,8 @@ def test_a_connection_is_closed_also_where_its_log_could_not_be_synced(monkeypat
     monkeypatch.setattr(kept_files, "MARK_S", 1e18)
     db = opened()
 
-    def failing(number: int) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
     with monkeypatch.context() as patched:
-        patched.setattr(os, "fsync", failing)
+        patched.setattr(os, "fsync", refusing(errno.EIO))
         with pytest.raises(Error, match="could not be synced"):
             db.push("S", (2,), ts=2)
         with pytest.raises(Error, match="could not be synced"):
@@ -315,22 +310,16 @@ def test_a_part_that_could_not_be_begun_leaves_nothing(monkeypatch: pytest.Monke
     db = opened()
     statement = "CREATE QUERY parts AS SELECT k FROM S INTO 'part-{n}.csv' WITH (roll_rows = 2)"
 
-    def failing(number: int, size: int) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
     with monkeypatch.context() as patched:
-        patched.setattr(os, "ftruncate", failing)
+        patched.setattr(os, "ftruncate", refusing(errno.EIO))
         with pytest.raises(Error, match="cannot write"):
             db.execute(statement)
     db.execute(statement)
     for k in range(4):
         db.push("S", (k,), ts=k)
 
-    def refused(path: str) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
     with monkeypatch.context() as patched:
-        patched.setattr(os, "unlink", refused)
+        patched.setattr(os, "unlink", refusing(errno.EIO))
         with pytest.raises(Error, match=r"cannot write .*part-3\.csv"):
             db.execute("DROP QUERY parts")  # without rows it has no file
     db.close()

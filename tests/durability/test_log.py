@@ -23,6 +23,7 @@ from minidsms.durability.segments import FRAME, HEADER, entries, segments
 from minidsms.elements import Field, Schema, Type
 from minidsms.values.dictionary import TextDictionary
 from tests.long.crashes import with_holes
+from tests.refusing import refusing
 
 
 @pytest.fixture
@@ -132,10 +133,7 @@ def test_after_a_failed_sync_nothing_is_taken(tmp_path: Path, monkeypatch: pytes
     db = minidsms.connect(str(tmp_path / "db"))
     db.execute("CREATE STREAM S (k INTEGER)")
 
-    def failing(number: int) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
-    monkeypatch.setattr(os, "fsync", failing)
+    monkeypatch.setattr(os, "fsync", refusing(errno.EIO))
     with pytest.raises(Error, match=r"could not be synced(.|\n)*open the folder again"):
         db.push("S", (1,), ts=0)
     monkeypatch.undo()

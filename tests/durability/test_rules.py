@@ -20,6 +20,7 @@ from minidsms.durability.kept_file import KeptFile
 from minidsms.durability.log_writer import LogWriter
 from minidsms.elements import Batch
 from minidsms.engine.running_query import RunningQuery
+from tests.refusing import refusing
 
 TEMPLATE = "SELECT k, COUNT(*) FROM S [RANGE 3] WHERE v > $most GROUP BY k"
 DECLARED = "CREATE STREAM S (k INTEGER, v INTEGER); CREATE RELATION Limits (who TEXT, most INTEGER) KEY (who)"
@@ -297,11 +298,8 @@ def test_where_the_file_of_a_rule_still_cannot_take_its_place_a_warning_says_whe
     monkeypatch.setattr(kept_files, "MARK_S", 1e9)
     db, _ = rules_with_a_file(tmp_path, "ann.csv")
 
-    def failing(*_: object) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
     with monkeypatch.context() as patched:
-        patched.setattr(KeptFile, "_take_place" if is_marked else "sync", failing)
+        patched.setattr(KeptFile, "_take_place" if is_marked else "sync", refusing(errno.EIO))
         with pytest.raises(minidsms.Error, match=r"ann\.csv"):
             db.push("Limits", ("ann", 1), ts=6, sign=-1)
         db.close()

@@ -28,6 +28,7 @@ from tests.operators.harness import (
     batch,
     contents,
     differences,
+    entering,
     feed,
     feed_in_turn,
     go_on,
@@ -113,12 +114,6 @@ def operator(
     columns = every_column(n) if columns is None else columns
     schema = Schema(tuple(S[c] for _, c in columns))
     return join_of([queue(S) for _ in range(n)], equalities, columns, schema, shown, fifo=fifo)
-
-
-def entering(answer: Netted) -> Netted:
-    """What ISTREAM makes of it."""
-    positive = {ts: Counter({row: m for row, m in delta.items() if m > 0}) for ts, delta in answer.items()}
-    return {ts: delta for ts, delta in positive.items() if delta}
 
 
 @pytest.mark.parametrize("name", GRAPHS)

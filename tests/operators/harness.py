@@ -94,6 +94,12 @@ def netted(items: Iterable[Element]) -> Netted:
     return {ts: counts for ts, counts in result.items() if counts}
 
 
+def entering(answer: Netted) -> Netted:
+    """What ISTREAM makes of it."""
+    positive = {ts: Counter({row: m for row, m in delta.items() if m > 0}) for ts, delta in answer.items()}
+    return {ts: delta for ts, delta in positive.items() if delta}
+
+
 def run_in_order(
     operator: Operator,
     inputs: Sequence[Sequence[Element]],

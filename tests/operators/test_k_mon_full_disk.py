@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 from collections.abc import Callable
 from random import Random
 
@@ -13,13 +12,13 @@ import minidsms
 from minidsms.synopses import k_mon_spill_files, k_mon_spill_index
 from minidsms.testing.compare import check, run_definition
 from tests.long.k_mon_cases import random_tree_case
+from tests.refusing import refusing
 from tests.seeds import seeds
 
 JOIN = "SELECT ISTREAM(P.x, F.y) FROM P [RANGE 100000], F [RANGE 100000] WHERE P.k = F.k"
 
 
-def is_full(*_: object) -> None:
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+is_full = refusing(errno.ENOSPC)
 
 
 def full_at_times(rng: Random, share: float) -> Callable[[int, int, int], None]:

@@ -22,7 +22,7 @@ from minidsms.streamon.k_mon.monitoring.registry import ConstraintRegistry
 from minidsms.streamon.k_mon.watching import watched_by
 from minidsms.synopses import k_mon_spill_index
 from minidsms.synopses.k_mon_rows import Window
-from tests.operators.harness import Element, Netted, Row, differences, feed, joined, queue, random_cuts
+from tests.operators.harness import Element, Netted, Row, differences, entering, feed, joined, queue, random_cuts
 
 S = Schema.of(("a", Type.INTEGER), ("b", Type.INTEGER), ("x", Type.FLOAT), ("pass", Type.BOOLEAN))
 
@@ -119,12 +119,6 @@ def operator(edges: Sequence[Edge], windows: Sequence[Window], filters: Sequence
     of_spec = {f.name: options.pop(f.name) for f in fields(KMonSpec) if f.name in options}
     spec = KMonSpec(edges, windows[:n], columns, schema, passes, **of_spec)
     return KMonJoin([queue(S) for _ in range(n)], spec, Surroundings(**options))
-
-
-def entering(answer: Netted) -> Netted:
-    """What ISTREAM makes of it."""
-    positive = {ts: Counter({row: m for row, m in delta.items() if m > 0}) for ts, delta in answer.items()}
-    return {ts: delta for ts, delta in positive.items() if delta}
 
 
 FILTERS = [False, False, True, False], [True, True, True, True]

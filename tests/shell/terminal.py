@@ -21,9 +21,9 @@ from types import TracebackType
 
 import pyte
 
+from tests.waiting import PATIENCE_S
+
 ROOT = Path(__file__).parent.parent.parent
-PATIENCE_S = 240.0
-"""How long to wait for what has to come, on a machine that is busy and has its kernels to compile."""
 
 _OF_KERNELS = ("NUMBA_CACHE_DIR", "MINIDSMS_COMPILE_AHEAD")
 """Where the tests' kernels are, and that nothing but what is needed is compiled (tests/conftest.py)."""

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -22,8 +22,7 @@ from minidsms.cql.errors import CqlError, Error
 from minidsms.sources.blocks import Block
 from minidsms.sources.inbox import Inbox
 from minidsms.sources.tcp_source import TcpReader, accepted
-
-PATIENCE_S = 240.0  # kernels may have to be compiled
+from tests.waiting import PATIENCE_S, soon
 
 
 @pytest.fixture(autouse=True)
@@ -40,14 +39,6 @@ def everything_is_closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     for db in made:
         db.close()
-
-
-def soon(claim: Callable[[], bool]) -> None:
-    """Wait until a claim is true; it fails if it never is."""
-    end = time.monotonic() + PATIENCE_S
-    while not claim():
-        assert time.monotonic() < end, "it did not come true"
-        time.sleep(0.002)
 
 
 def port_of(path: str) -> tuple[str, int]:

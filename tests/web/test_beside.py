@@ -7,7 +7,6 @@ import contextlib
 import http.client
 import socket
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +16,11 @@ import minidsms
 from minidsms.connection import Connection
 from minidsms.cql.errors import Error
 from minidsms.shell.feed import Feed
+from tests.waiting import PATIENCE_S, soon
 from tests.web.pages import Page
 
 from minidsms.web import application, clients, feeding  # isort: skip  (needs the extra)
 from minidsms.web.server import Visualizer  # isort: skip
-
-PATIENCE_S = 240.0
-
-
-def soon(claim: Any) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while not claim():
-        assert time.monotonic() < until, "it did not come true"
-        time.sleep(0.002)
 
 
 @pytest.fixture
