@@ -1,4 +1,7 @@
-"""One writer for an archive: a lock that the system gives back when its process ends, however it ends."""
+"""One writer for an archive: a lock that the system gives back when its process ends, however it ends.
+
+Where there are no such locks (Windows, some network file systems) nothing keeps a second writer off.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import os
 from minidsms.archive.storage import LOCAL, Storage
 from minidsms.cql.errors import Error, saying
 from minidsms.process.forking import register
-from minidsms.sinks.locking import is_at
+from minidsms.sinks.locking import is_at, try_hold
 
 _NAME = ".lock"
 
@@ -22,14 +25,12 @@ class Lock:
         self._path = os.path.join(folder, _NAME)
         with saying(f"cannot write the archive {folder!r}"):
             self._handle: int | None = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            _lock(self._handle)
-        except OSError:
-            os.close(self._handle)
+        if try_hold(self._handle) is False:
+            self.release()
             raise Error(
                 f"the archive {folder!r} is being written by somebody else\n"
                 "help: close that connection, or name another folder"
-            ) from None
+            )
         try:
             with readable(folder):
                 found = leftovers(LOCAL, folder)
@@ -53,14 +54,6 @@ class Lock:
         handle, self._handle = self._handle, None
         if handle is not None:
             os.close(handle)
-
-
-def _lock(handle: int) -> None:
-    try:
-        import fcntl
-    except ImportError:  # pragma: no cover  (Windows: no lock of this kind; the writer's care)
-        return
-    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def leftovers(storage: Storage, folder: str) -> list[str]:

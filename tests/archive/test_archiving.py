@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from minidsms.archive.format import Archive, find
 from minidsms.archive.progress import Progress
 from minidsms.cql.errors import Error
 from tests.archive.reading import elements, rows
+from tests.refusing import refusing
 
 ALL_TYPES = "(i INTEGER, f FLOAT, b BOOLEAN, t TEXT, at TIMESTAMP, took INTERVAL)"
 
@@ -155,6 +157,19 @@ def test_an_archive_has_one_writer(tmp_path: Path) -> None:
         assert other.execute("SHOW STREAMS").rows == ()
         db.close()
         other.execute(f"CREATE STREAM S (v INTEGER) ARCHIVE '{tmp_path}'")
+
+
+def test_where_the_file_system_has_no_locks_an_archive_is_written_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    with minidsms.connect() as db:
+        with monkeypatch.context() as patched:
+            patched.setattr(fcntl, "flock", refusing(errno.ENOLCK))
+            db.execute(f"CREATE STREAM S (v INTEGER) ARCHIVE '{tmp_path}'")
+        db.push("S", (1,), ts=1)
+        db.flush()
+        assert elements(tmp_path, "S") == [(1, 1, 1)]
 
 
 def test_a_writer_whose_lock_has_been_removed_can_no_longer_commit(tmp_path: Path) -> None:
