@@ -183,12 +183,9 @@ def _both(types: Sequence[Type]) -> Signature | None:
     return Signature((first,) * len(types), first)
 
 
-def _both_to(result: Type) -> Resolver:
-    def resolve(types: Sequence[Type]) -> Signature | None:
-        found = _both(types)
-        return None if found is None else Signature(found.args, result)
-
-    return resolve
+def _compared(types: Sequence[Type]) -> Signature | None:
+    found = _both(types)
+    return None if found is None else Signature(found.args, _BOOL)
 
 
 def _sorted(values: List, order: str = "asc") -> List:
@@ -278,12 +275,12 @@ FUNCTIONS = (
         ("LIST_SORT([2, NULL, 1])", "[1, 2, None]"), _sorted, literals={1: one_of(("asc", "desc"), "an order")},
     ),
     Function(
-        "list_has_all", 2, 2, _both_to(_BOOL), "lists of one type",
+        "list_has_all", 2, 2, _compared, "lists of one type",
         "whether all elements of the second are in the first; NULLs are ignored",
         ("LIST_HAS_ALL([1, 2], [2, 1, 1])", "true"), lambda a, b: set(_present(b)) <= set(a),
     ),
     Function(
-        "list_has_any", 2, 2, _both_to(_BOOL), "lists of one type",
+        "list_has_any", 2, 2, _compared, "lists of one type",
         "whether an element of the second is in the first; NULLs are ignored",
         ("LIST_HAS_ANY([1, 2], [3, 2])", "true"), lambda a, b: not set(_present(b)).isdisjoint(a),
     ),

@@ -29,7 +29,7 @@ _GROUPS = 16
 
 
 class HomeLists:
-    """What boxes ask of columns, and where each is at home. homes: of each box; None: by the regions that it asks.
+    """What boxes ask of columns, and where each is at home (`homes`): at first by the regions that it asks.
 
     places: by box, its bit in the bitmaps.  size: bits.  arrays: for the kernel,
 
@@ -46,7 +46,7 @@ class HomeLists:
                  and how many such lines there are from here on
     """
 
-    def __init__(self, boxes: Sequence[Box], domains: Domains, homes: Homes | None = None) -> None:
+    def __init__(self, boxes: Sequence[Box], domains: Domains) -> None:
         self.domains = domains
         self.columns = domains.columns
         number = {column: i for i, column in enumerate(self.columns)}
@@ -62,7 +62,7 @@ class HomeLists:
         self._asked = np.array(asked, np.int64).reshape(-1, 4)
         self._runs = np.array(runs, np.int32).reshape(-1, 2)
         self._boxes = len(boxes)
-        self.homes = self.best(np.ones(domains.size)) if homes is None else homes
+        self.homes = self.best(np.ones(domains.size))
         self._settle()
 
     @property

@@ -36,22 +36,18 @@ _LEAST_ROWS = 64
 
 
 class Pacer:
-    """Event time against the clock: all paced sources of a driver begin together, at the first instant of the first.
+    """Event time against the clock: all paced sources of a driver begin together, at the first instant of the first."""
 
-    clock: seconds, for tests.
-    """
-
-    def __init__(self, tick_ns: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, tick_ns: int) -> None:
         self.tick_ns = tick_ns
-        self.clock = clock
         self._start_s = 0.0
         self._start_ts: int | None = None
 
     def instant(self, first: int, speed: float | None) -> int:
         """The instant that is due now. first: where to begin, if nothing has begun."""
         if self._start_ts is None:
-            self._start_ts, self._start_s = first, self.clock()
-        ticks = (self.clock() - self._start_s) * (speed or 0.0) * 1e9 / self.tick_ns
+            self._start_ts, self._start_s = first, time.monotonic()
+        ticks = (time.monotonic() - self._start_s) * (speed or 0.0) * 1e9 / self.tick_ns
         return min(self._start_ts + int(min(ticks, 2.0**62)), MAX_INSTANT - 1)
 
     def due_s(self, ts: int, speed: float | None) -> float:
@@ -424,7 +420,7 @@ class Entry:
         idle_after_s = self.source.pace.idle_after_s
         if idle_after_s is None:
             return
-        now_s = pacer.clock()
+        now_s = time.monotonic()
         if self._heard_s is None:
             self._heard_s = now_s
         over_s = now_s - self._heard_s - idle_after_s

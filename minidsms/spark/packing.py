@@ -46,7 +46,7 @@ def packer(index: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Recor
 
 
 def _pieces(batches: list[pa.RecordBatch], index: int) -> Iterator[pa.RecordBatch]:
-    for part, table in by_part(pa.Table.from_batches(batches), "part"):
+    for part, table in by_part(pa.Table.from_batches(batches)):
         latest = pc.max(table[AT])
         row = {
             "part": pa.array([part], pa.int32()),
@@ -57,10 +57,10 @@ def _pieces(batches: list[pa.RecordBatch], index: int) -> Iterator[pa.RecordBatc
         yield pa.RecordBatch.from_pydict(row)
 
 
-def by_part(table: pa.Table, column: str) -> Iterator[tuple[int, pa.Table]]:
+def by_part(table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
     """The rows of each part, without the number of the part."""
-    for part in pc.unique(table[column]).to_pylist():
-        yield part, table.filter(pc.equal(table[column], part)).drop_columns([column]).combine_chunks()
+    for part in pc.unique(table["part"]).to_pylist():
+        yield part, table.filter(pc.equal(table["part"], part)).drop_columns(["part"]).combine_chunks()
 
 
 def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -166,7 +166,7 @@ def stream(
         if is_stream:
             elements.append(_elements(frame, ready.catalog.streams[name.lower()], index, part, values, ready))
         else:
-            for number, table in by_part(frame.select(part, *values).toArrow(), "part"):
+            for number, table in by_part(frame.select(part, *values).toArrow()):
                 relations.setdefault(number, {})[index] = packed(table)
     together = reduce(lambda a, b: a.unionByName(b), elements)
     engines = Engines(setting, relations, ready.catalog.tick_ns)
