@@ -22,7 +22,7 @@ from minidsms.cql.rewriting import conjunction
 from minidsms.cql.scalar import rewrite, shift
 from minidsms.cql.scope import Ambiguous, Column, Merged, Scope, ambiguous, did_you_mean, listing
 from minidsms.cql.session import Piece, Session, parts
-from minidsms.cql.window_spec import BOUNDS, INSTANT, WindowKind, WindowSpec
+from minidsms.cql.window_spec import BOUNDS, INSTANT, LONGEST_WITH_BOUNDS, WindowKind, WindowSpec
 from minidsms.cql.windows import bind_window
 from minidsms.elements import Schema, Type
 
@@ -234,7 +234,9 @@ class SourceBinder:
         held, scope = self._window(node, source.scope, spec)
         return Source(held, scope, replace(tree, window=window))
 
-    def _window(self, stream: bound.Node, scope: Scope, spec: WindowSpec) -> tuple[bound.Node, Scope]:
+    def _window(
+        self, stream: bound.Node, scope: Scope, spec: WindowSpec, span: tuple[int, int] = (0, 0)
+    ) -> tuple[bound.Node, Scope]:
         """The window over a stream, with its implied columns where the block names them (W10)."""
         table, implied = scope.tables[0], []
         if "current_timestamp" in self.named or ("ts" in self.named and not table.find("ts")):
@@ -250,10 +252,16 @@ class SourceBinder:
         if is_ending:
             implied.append(Column("window_end", _reference(BOUNDS, len(node.schema) - 1, 1)))
             node = session_ends(node, width - 1, spec.range_ or 0)
-        if spec.step is not None and not self.named.isdisjoint(BOUNDS.names):
-            implied += [Column(f.name, _reference(BOUNDS, width, i)) for i, f in enumerate(BOUNDS)]
-            node = bound.Bounds.of(node, spec)
-        return node, scope.implying(implied)
+        bounds = self._bounds(width, spec, span)
+        return bound.Bounds.of(node, spec) if bounds else node, scope.implying([*implied, *bounds])
+
+    def _bounds(self, width: int, spec: WindowSpec, span: tuple[int, int]) -> list[Column]:
+        """Start and end of a window that moves in steps, behind so many columns, where the block names them."""
+        if spec.step is None or self.named.isdisjoint(BOUNDS.names):
+            return []
+        if (spec.range_ or 0) > LONGEST_WITH_BOUNDS:
+            raise self.session.error(f"a window with window_start is at most {LONGEST_WITH_BOUNDS} ticks long", span)
+        return [Column(f.name, _reference(BOUNDS, width, i)) for i, f in enumerate(BOUNDS)]
 
     def _no_stream(self, source: Source, window: syntax.Window, note: str) -> CqlError:
         return self.session.error("a window needs a stream", window.span, note, "leave the window out")
@@ -459,8 +467,8 @@ class SourceBinder:
         stream = bound.to_stream(StreamKind.RSTREAM, found.node, False)
         table, *others = found.scope.tables
         node: bound.Node = bound.Window.of(stream, spec, table.alias)
-        if spec.step is not None and not self.named.isdisjoint(BOUNDS.names):
-            bounds = [Column(f.name, _reference(BOUNDS, len(stream.schema), i)) for i, f in enumerate(BOUNDS)]
+        bounds = self._bounds(len(stream.schema), spec, window.span)
+        if bounds:
             table = replace(table, implied=(*table.implied, *bounds))
             node = bound.Bounds.of(node, spec)
         return Source(node, replace(found.scope, tables=[table, *others]), found.tree)

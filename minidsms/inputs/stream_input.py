@@ -328,7 +328,8 @@ class StreamInput:
     def pass_over(self, ts: int) -> None:
         """Elements up to ts have come that nobody needs: time passes as if they had been pushed."""
         if self.greatest_ts is None or ts > self.greatest_ts:
-            self.advance(max(self.progress, ts - self._slack - 1))
+            progress = max(self.progress, ts - self._slack - 1)  # before the first instant where ts is near it
+            self.complete(progress, self.begin(progress))
             self.greatest_ts = ts
 
     def pass_by(self, ts: int) -> None:

@@ -67,6 +67,14 @@ def test_a_window_that_cannot_be_is_refused(window: str, reason: str) -> None:
     assert reason in error(f"SELECT a FROM S [{window}]")
 
 
+@pytest.mark.parametrize("window", [f"HOP {2**62 + 1} EVERY 2", f"RANGE {2**62 + 1} SLIDE 2", f"TUMBLE {2**62 + 1}"])
+def test_a_window_that_shows_its_bounds_starts_within_64_bits(window: str) -> None:
+    for column in ("window_start", "window_end"):
+        assert "at most 4611686018427387904 ticks" in error(f"SELECT {column} FROM S [{window}]")
+    joined = f"S [{window}] AS s ASOF JOIN S AS t ON s.a = t.a AND s.ts >= t.ts"
+    assert "at most" in error(f"SELECT window_start FROM {joined}")
+
+
 def test_a_partition_window_does_not_slide() -> None:
     assert "SLIDE" in error("SELECT a FROM S [PARTITION BY a ROWS 2 SLIDE 2]")
 

@@ -1045,3 +1045,19 @@ def test_a_checkpoint_leaves_what_waits_for_a_paused_query_waiting(folder: str, 
         db.execute("ALTER QUERY q RESUME")
         db.advance(40)
         assert [change.row for change in query.fetch()] == ([(1,), (2,)] if then == "a push" else [(1,)])
+
+
+@pytest.mark.parametrize("slack", ["", " SLACK 9"])
+def test_a_checkpoint_leaves_out_an_element_of_the_first_instant(folder: str, slack: str) -> None:
+    first = 1 - 2**62
+    db = opened(folder)
+    db.execute(f"CREATE STREAM S (a INTEGER){slack}")
+    db.query("SELECT a FROM S [NOW]", "q")
+    db.push("S", (1,), ts=first)
+    db.advance(first + 5)
+    db.checkpoint()
+    db.close()
+    db = opened(folder)
+    assert [(c.ts, c.sign) for c in db.queries["q"].fetch()] == [(first, 1), (first + 1, -1)]
+    assert db.position("S") == 1
+    db.close()
