@@ -329,7 +329,7 @@ class Batch:
     def row_nbytes(self) -> int:
         """Bytes an element takes; the columns of references stand in their store. NULL masks are left out."""
         nbytes = 8 if self._source is not None else 8 + 8 * len(self._columns)
-        if self.is_run or self.seq is not None:
+        if self.is_run or self._seq is not None:
             nbytes += 8
         return nbytes if self.sign is None else nbytes + 1
 

@@ -17,7 +17,7 @@ from minidsms.elements import MIN_INSTANT, Batch, Schema
 if TYPE_CHECKING:
     from minidsms.operators.operator import Operator
 
-_MOST_BESIDE = 8 + 8 + 1
+MOST_BESIDE = 8 + 8 + 1
 """Bytes of an element beside its columns, at most (`Batch.row_nbytes`)."""
 LITTLE = 16
 """A slice, or a turn, takes one part in so many more than it should, which is not worth another."""
@@ -73,7 +73,7 @@ class Queue:
         self.bound, self.byte_bound = bound, byte_bound
         self.byte_limit = MAX_BYTES if byte_bound is None else byte_bound
         # No bytes need be counted.
-        self.ample = min(bound, self.byte_limit // (_MOST_BESIDE + 8 * len(self.schema))) - 1
+        self.ample = min(bound, self.byte_limit // (MOST_BESIDE + 8 * len(self.schema))) - 1
         self._look()
 
     def has_room(self, batch: Batch) -> bool:

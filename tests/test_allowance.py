@@ -17,7 +17,7 @@ import pytest
 import minidsms
 from minidsms.cql.errors import CqlError, MemoryLimitError, QueryError
 from minidsms.joins import answer
-from minidsms.limits import allowance
+from minidsms.limits import allowance, memory
 from minidsms.limits.allowance import Allowance
 from minidsms.machine_code import compile_time
 from minidsms.machine_code.compile_time import COMPILED
@@ -345,7 +345,8 @@ def test_a_query_whose_state_finds_no_memory_fails_alone(monkeypatch: pytest.Mon
 def test_what_is_answered_before_a_query_is_stopped_behind_a_full_queue_is_all_of_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each time an operator asks whether it may hold more it may not, in turn."""
+    """Each time an operator asks whether it may hold more it may not, in turn; none may be taken unasked."""
+    monkeypatch.setattr(memory, "_STATE_PER_INPUT", 2**62)
     take = Allowance.take
     for at in count():
         asked = count()
@@ -365,6 +366,33 @@ def test_what_is_answered_before_a_query_is_stopped_behind_a_full_queue_is_all_o
         expected = [(ts + 5, x) for ts, x in ((1, 1), (2, 2), (4, 3)) if ts + 5 < query.failure[0]]
         assert [(c.ts, *c.row) for c in (query.fetch() if expected else ())] == expected, at
     assert at > 5
+
+
+@pytest.mark.parametrize(
+    "cql",
+    [
+        "SELECT a FROM S [RANGE 5000]",
+        "SELECT ISTREAM(a) FROM S [RANGE 5000]",
+        "SELECT a, COUNT(*), SUM(a) FROM S GROUP BY a",
+        "SELECT DISTINCT a, k + a FROM S",
+        "SELECT a, LAG(a) OVER (ORDER BY ts) FROM S [RANGE 3000]",
+        "SELECT S.a, U.a FROM S [RANGE 900], S [RANGE 900] U WHERE S.k = U.k",
+    ],
+)
+def test_what_may_be_taken_unasked_is_counted(cql: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are refused no earlier than where all that is held is added up each time, and soon after."""
+    refused = []
+    for per_input in (16, 2**62):
+        monkeypatch.setattr(memory, "_STATE_PER_INPUT", per_input)
+        with connection(memory_limit=300_000) as db:
+            query = db.query(cql)
+            with pytest.raises(MemoryLimitError, match="300,000"):
+                for i in range(10_000):
+                    db.push("S", (0, i, "t"), ts=i)
+                    db.advance(i)
+            assert query.failure is None
+            refused.append(query.results)
+    assert refused[1] <= refused[0] <= 1.04 * refused[1]
 
 
 COMPARING = (

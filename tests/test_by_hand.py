@@ -13,6 +13,7 @@ import minidsms
 from minidsms.cql.errors import MemoryLimitError, TimeLimitError
 from minidsms.elements import Batch, Column, Schema, Type
 from minidsms.engine.by_hand import ByHand
+from minidsms.limits import memory
 from minidsms.limits.allowance import Allowance
 from minidsms.operators.operator import MOST_BY_HAND, Operator
 from minidsms.queues import Queue
@@ -80,7 +81,8 @@ def test_a_limit_lets_slices_pass_by_hand(query: str, limit: dict[str, Any], pas
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_what_is_claimed_by_hand_fails_where_it_would_in_queues(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each time an operator claims bytes it may not have them, in turn."""
+    """Each time an operator claims bytes it may not have them, in turn; none may be taken unasked."""
+    monkeypatch.setattr(memory, "_STATE_PER_INPUT", 2**62)
     take, failed = Allowance.take, 0
     left: Iterator[int] = iter(())
 

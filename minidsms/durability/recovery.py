@@ -326,13 +326,11 @@ def _repeating(db: DurableConnection, n: int, told: Sequence[Fields] | None) -> 
     if not told:
         yield
         return
-    admission = db.admission
-    admission.repeated, admission.is_open = kept_of(n, told), False
+    db.admission.repeat(kept_of(n, told))
     try:
         yield
     finally:
-        admission.repeated = None
-        admission.look()
+        db.admission.repeat(None)
 
 
 def _but(given: Fields, *names: str) -> Fields:

@@ -29,7 +29,6 @@ from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.slack_buffer import Released
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.limits.admission import Admission
-from minidsms.limits.allowance import Allowance
 from minidsms.limits.memory import MemoryAccount
 from minidsms.operators.operator import Failure
 from minidsms.past.past import Past
@@ -85,7 +84,7 @@ class Database:
         self.tick_ns = UNIT_NS[self.settings["time_unit"]]
         self.began_s = time.monotonic()
         self.lock = EngineLock()
-        self.allowance = self.lock.working = Allowance(self.memory)
+        self.allowance = self.lock.working = self.memory.allowance
         self.dictionary = TextDictionary(self.allowance)
         self.catalog = Catalog(tick_ns=self.tick_ns, rstream_ticks=self.settings["rstream"] == "ticks")
         self.families = Families()
@@ -501,11 +500,12 @@ class Database:
             self.past.look()
         allowance = self.allowance
         self._is_stepping = True
-        if allowance.is_open:
+        if allowance.is_clocked:
+            allowance.begin()
+        else:
             allowance.is_at_work = True
             allowance.calls += 1
-        else:
-            allowance.begin()
+            allowance.began = allowance.left
         try:
             has_run = self._engine.step(groups)
             if self.admission.is_shedding:
@@ -517,7 +517,7 @@ class Database:
             raise
         finally:
             self._is_stepping = allowance.is_at_work = False
-            if not allowance.is_open:
+            if allowance.is_clocked:
                 allowance.end()
 
     @contextlib.contextmanager

@@ -257,7 +257,7 @@ class StreamInput:
             if ts - slack > progress:
                 progress = ts - slack - 1
         admission, recorder = self._admission, self.recorder
-        kept = None if admission is None or admission.is_open else admission.kept(self, 1)
+        kept = None if admission is None or admission.keeps_all else admission.kept(self, 1)
         if kept is not None and not kept.all():
             self.complete(progress, self.begin(progress))
             self.greatest_ts = greatest
@@ -505,7 +505,7 @@ class StreamInput:
         if greatest is None or newest > greatest:
             greatest, progress = newest, max(progress, newest - self._slack - 1)
         admission, came = self._admission, len(ts)
-        if admission is not None and not admission.is_open:
+        if admission is not None and not admission.keeps_all:
             # What is shed has come: time goes on, and windows expire.
             kept = admission.kept(self, came, is_live)
             if kept is not None:

@@ -38,17 +38,16 @@ _EASY = 0.5
 class Admission:
     """Decides for one connection. is_open: everything is taken, and nobody need be asked.
 
-    is_shedding: what cannot be kept is shed rather than refused.  repeated: of the rows of the push that a log says,
-    those that were kept when it came; what was decided then is not decided anew.
+    is_shedding: what cannot be kept is shed rather than refused.  keeps_all: what is admitted is stored.
     """
 
     def __init__(self, db: Database, account: MemoryAccount) -> None:
         self._db = db
         self._account = account
         self._random = np.random.default_rng(db.settings["seed"])
-        self.is_open = True
+        self.is_open = self.keeps_all = True
         self.is_shedding = False
-        self.repeated: BoolArray | None = None
+        self._repeated: BoolArray | None = None
         self.look()
 
     def look(self) -> None:
@@ -58,13 +57,21 @@ class Admission:
         memory_limit = settings["memory_limit"] if holds else None
         self.is_shedding = holds and settings["load_shedding"] != "none"
         limited = holds and any(query.settings.memory_limit is not None for query in self._db.queries.values())
-        self._account.limit = memory_limit
+        self._account.bound(memory_limit)
         self._db.allowance.limit(memory_limit, settings.timeout_s if holds else None)
         if settings["answer_limit"] is not None:
             for query in self._db.queries.values():
                 query.stand_alone()  # a screen does not count what waits for each
         self._account.has_limited_queries = limited
-        self.is_open = not self.is_shedding and not limited and memory_limit is None
+        self.keeps_all = not self.is_shedding and self._repeated is None
+        self.is_open = self.keeps_all and not limited and memory_limit is None
+
+    def repeat(self, kept: BoolArray | None) -> None:
+        """Of the rows of the push that a log says, those that were kept when it came; what was decided then is not
+        decided anew. None: there are no more.
+        """
+        self._repeated = kept
+        self.look()
 
     # ------------------------------------------------------------------------------------------------- refusing
 
@@ -72,15 +79,20 @@ class Admission:
         """Before anything is stored: MemoryLimitError where n elements do not fit and nothing is shed."""
         if self.is_shedding:
             return
-        account = self._account
-        if not account.fits(stream.store, n):
+        account, store = self._account, stream.store
+        allowance = account.allowance
+        left = allowance.left - n * store.row_nbytes
+        if left >= 0 and not account.has_limited_queries and n <= store.room:
+            allowance.left = left  # as `fits` would say
+            return
+        if not account.fits(store, n):
             name = one_line(stream.definition.name)
             raise MemoryLimitError(
                 f"{account.nbytes:,} bytes are held and {counted(n, 'more element')} of {name} would pass the "
                 f"memory_limit of {self._db.settings['memory_limit']:,}; push less at once, fetch answers, advance the "
                 "streams that hold time back, close queries that have failed, or SET memory_limit or load_shedding"
             )
-        for query in account.over_their_limit(stream.store) if account.has_limited_queries else ():
+        for query in account.over_their_limit(store) if account.has_limited_queries else ():
             name = one_line(query.name)
             raise MemoryLimitError(
                 f"query {name} holds {query.nbytes:,} bytes, and its memory_limit is {query.settings.memory_limit:,}; "
@@ -131,8 +143,8 @@ class Admission:
 
         is_live: they come as they happen; a source that is read is rather read later.
         """
-        if self.repeated is not None and stream.journal is not None:
-            return self.repeated[stream.journal.next_rows(n)]
+        if self._repeated is not None and stream.journal is not None:
+            return self._repeated[stream.journal.next_rows(n)]
         keep = self._decided(stream, n, is_live) if self.is_shedding else None
         if stream.journal is not None:
             self._db.note_shed(stream, stream.journal.next_rows(n), keep)

@@ -36,17 +36,19 @@ class Allowance:
     """Of one connection. is_open: nothing is limited, and nobody need ask.
 
     account: of all that is held, or None where nothing is limited.  calls: so many have begun.  is_at_work: one is.
+    left: bytes that may be taken, and subtracted here, before anybody need ask (`MemoryAccount`); below 0 they ask.
+    began: what was left when the call began.  is_clocked: `check_time` may have something to say, and `begin` and `end`
+    have to be told of calls.
     """
 
     def __init__(self, account: MemoryAccount | None = None) -> None:
         self._account = account
         self._most: int | None = None
-        self._began = 0
+        self.left = self.began = 0
         self._timeout_s: float | None = None
         self._deadline = _NEVER
         self.is_at_work = False
-        self._is_interrupted = self._is_clocked = False
-        """_is_clocked: `check_time` has something to look at."""
+        self._is_interrupted = self.is_clocked = False
         self.calls = 0
         self.is_open = True
 
@@ -61,30 +63,28 @@ class Allowance:
         """A call begins, or goes on after a query has failed for want of time: the others have theirs."""
         self.calls += 1
         self.is_at_work = True
-        if self.is_open:
-            return
-        if self._is_clocked:
+        self.began = self.left
+        if self.is_clocked:
             self._forget_call()
-        if self._timeout_s is not None:
-            self._is_clocked, self._deadline = True, monotonic() + self._timeout_s
-        if self._most is not None and self._account is not None:
-            self._began = self._account.known
+            if self._timeout_s is not None:
+                self._deadline = monotonic() + self._timeout_s
 
     def end(self) -> None:
         """The call is done."""
         self.is_at_work = False
-        if self._is_clocked:
+        if self.is_clocked:
             self._forget_call()
 
     def _forget_call(self) -> None:
-        self._is_interrupted = self._is_clocked = False
+        self._is_interrupted = False
         self._deadline = _NEVER
-        self.is_open = self._most is None and self._timeout_s is None
+        self.is_clocked = self._timeout_s is not None
+        self.is_open = self._most is None and not self.is_clocked
 
     def expire(self) -> None:
         """The user has interrupted the call twice: what is at work has no more time."""
         if self.is_at_work:
-            self._is_interrupted = self._is_clocked = True
+            self._is_interrupted = self.is_clocked = True
             self.is_open = False
 
     def check_time(self) -> None:
@@ -109,16 +109,20 @@ class Allowance:
 
     def take(self, nbytes: int) -> None:
         """So many bytes more are about to be held. MemoryLimitError where they do not fit; TimeLimitError."""
-        if self._is_clocked:
+        if self.is_clocked:
             self.check_time()
         account = self._account
-        if self._most is not None and account is not None:
+        if self._most is None or account is None:
+            return
+        self.left -= nbytes
+        if self.left < 0:
             limit = account.limit or 0
-            most = self._most + min(self._began, limit)
+            began = account.known_with(self.began)
+            most = self._most + min(began, limit)
             held = account.expect(nbytes, most)
             if held > most:
                 # What this query held until now must not fail the others of the call.
-                self._began = max(self._began, min(held - nbytes, limit))
+                self.began -= max(0, min(held - nbytes, limit) - began)
                 raise MemoryLimitError(
                     f"{held:,} bytes would be held, which is more than the memory_limit of {limit:,} and "
                     "a quarter beside what the call began with; bound its windows, push less at once, fetch answers, "
@@ -127,7 +131,9 @@ class Allowance:
 
 
 class OwnAllowance(Allowance):
-    """Of a query with a memory_limit of its own. common: the connection's.  held: bytes that the query holds."""
+    """Of a query with a memory_limit of its own, which is asked always. common: the connection's.  held: bytes that the
+    query holds.
+    """
 
     def __init__(self, common: Allowance, memory_limit: int, held: Callable[[], int]) -> None:
         super().__init__()
@@ -135,7 +141,8 @@ class OwnAllowance(Allowance):
         self._limit = memory_limit
         self._held = held
         self._call = -1
-        self.is_open = False
+        self._held_then = 0
+        self.is_open, self.is_clocked, self.left = False, True, -1
 
     def begin(self) -> None:
         """The query has failed for want of time: others have theirs."""
@@ -150,8 +157,8 @@ class OwnAllowance(Allowance):
         self._common.take(nbytes)
         held = self._held()
         if self._call != self._common.calls:
-            self._call, self._began = self._common.calls, min(held, self._limit)
-        if held + nbytes > self._limit + self._limit // _BEYOND + self._began:
+            self._call, self._held_then = self._common.calls, min(held, self._limit)
+        if held + nbytes > self._limit + self._limit // _BEYOND + self._held_then:
             raise MemoryLimitError(
                 f"it would hold {held + nbytes:,} bytes, which is more than its memory_limit of {self._limit:,} and a "
                 "quarter beside what the call began with; bound its windows, push less at once, fetch answers, or "

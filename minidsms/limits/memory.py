@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from minidsms.elements import Int64Array
+from minidsms.limits.allowance import Allowance
 from minidsms.synopses.stream_store import StreamStore
 
 if TYPE_CHECKING:
@@ -30,18 +31,28 @@ _STATE_PER_INPUT = 16
 
 
 class MemoryAccount:
-    """The account of one connection. limit: memory_limit.  has_limited_queries: some have one of their own."""
+    """The account of one connection. limit: memory_limit, or None.  has_limited_queries: some have one of their own.
+
+    allowance: its `left` counts what is stored, taken and answered, from what may be until the limit might be near.
+    """
 
     def __init__(self, db: Database) -> None:
         self._db = db
+        self.allowance = Allowance(self)
         self._sweep_at = _SWEEP_AT
         self._texts_left = 0
-        self._measured = 0
+        self._sweep_bytes = _SWEEP_BYTES
+        self._measured = self._granted = 0
+        """Bytes held when they were last added up, and those that might be taken then before they need be again."""
         self.limit: int | None = None
         self.spare: Callable[[], bool] = lambda: False
         """Called when memory is short: whether somebody holds less from now on."""
         self.has_limited_queries = False
-        self._since = 0
+
+    def bound(self, limit: int | None) -> None:
+        """Take another memory_limit."""
+        self.limit = limit
+        self._note(self._measured, self._since)
 
     @property
     def nbytes(self) -> int:
@@ -54,7 +65,15 @@ class MemoryAccount:
     @property
     def known(self) -> int:
         """Bytes held when they were last added up, and stored or answered since; at no cost."""
-        return self._measured + self._since
+        return self.known_with(self.allowance.left)
+
+    def known_with(self, left: int) -> int:
+        """The same when so much was left."""
+        return self._measured + self._granted - left
+
+    @property
+    def _since(self) -> int:
+        return self._granted - self.allowance.left
 
     @property
     def is_short(self) -> bool:
@@ -62,11 +81,11 @@ class MemoryAccount:
         return self.limit is not None and self.known > NEAR * self.limit
 
     def expect(self, nbytes: int, most: int) -> int:
-        """What is held with so many bytes more, which may bring state with them; exact where that may be above `most`.
+        """What is held with so many bytes more, counted already, which may bring state with them; exact where that may
+        be above `most`.
 
         The engine may be at work.
         """
-        self._since += nbytes
         held = self._measured + _STATE_PER_INPUT * self._since
         if held <= most:
             return held
@@ -75,7 +94,7 @@ class MemoryAccount:
 
     def grow(self, nbytes: int) -> None:
         """Answers have been delivered."""
-        self._since += nbytes
+        self.allowance.left -= nbytes
 
     def fits(self, store: StreamStore, n: int) -> bool:
         """Whether n more elements of a stream may be stored; then there is room in its ring for them.
@@ -85,7 +104,7 @@ class MemoryAccount:
         limit = self.limit
         if limit is None:
             return True
-        self._since += n * store.row_nbytes
+        self.allowance.left -= n * store.row_nbytes
         grown = store.growth(n)
         if self._measured + _STATE_PER_INPUT * self._since + grown <= limit:
             # What the ring grows by is part of what comes with the elements stored.
@@ -103,7 +122,7 @@ class MemoryAccount:
             self._measure()
         if self._measured + grown > limit:
             return False
-        self._measured += grown
+        self._note(self._measured + grown, 0)
         return True
 
     def room(self, store: StreamStore, n: int) -> int:
@@ -136,13 +155,23 @@ class MemoryAccount:
         return over
 
     def _measure(self) -> None:
-        self._measured, self._since = self.nbytes, 0
+        self._note(self.nbytes, 0)
+
+    def _note(self, measured: int, since: int) -> None:
+        """So many bytes were held, and so many have been stored, taken and answered since."""
+        allowance, limit = self.allowance, self.limit
+        began = self.known_with(allowance.began)
+        self._measured = measured
+        self._granted = 0 if limit is None else (limit - measured) // _STATE_PER_INPUT
+        allowance.left = self._granted - since
+        allowance.began = measured + self._granted - began
+        least = _SWEEP_BYTES if limit is None else min(_SWEEP_BYTES, limit // 8)
+        self._sweep_bytes = max(least, 2 * self._texts_left)
 
     def sweep(self) -> None:
         """Let the dictionary drop the codes nobody holds, when it has grown enough. Called while the engine rests."""
         dictionary = self._db.dictionary
-        least = _SWEEP_BYTES if self.limit is None else min(_SWEEP_BYTES, self.limit // 8)
-        if len(dictionary) > self._sweep_at or dictionary.nbytes > max(least, 2 * self._texts_left):
+        if dictionary.nbytes > self._sweep_bytes or len(dictionary) > self._sweep_at:
             with contextlib.suppress(MemoryError):  # then it is swept after the next call
                 self.reclaim()
 

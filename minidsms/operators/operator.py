@@ -26,7 +26,7 @@ from minidsms.cql.errors import Error, MemoryLimitError, TimeLimitError
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Batch, Schema
 from minidsms.limits.allowance import NO_MEMORY, OPEN, Allowance
 from minidsms.machine_code.compile_time import COMPILED
-from minidsms.queues import LITTLE, Queue
+from minidsms.queues import LITTLE, MOST_BESIDE, Queue
 from minidsms.scheduler.scheduler import BLOCKED, DONE, IDLE, LEFT
 from minidsms.synopses.synopsis import Synopsis
 
@@ -173,6 +173,7 @@ class Operator:
         self._until = MIN_INSTANT
         # Asked in every turn: what stands in the class alone is found later.
         self.acts_on_time = self.acts_on_time
+        self._most_row_nbytes = MOST_BESIDE + 8 * len(schema)
         self.allowance: Allowance = OPEN
         """What the call that runs it may take; the engine's, once it has taken the plan."""
         self.compilation: BetweenSlices | None = None
@@ -354,20 +355,24 @@ class Operator:
                     given, n = batch, len(batch.ts)
                     if n > self.most_by_hand:
                         break  # it is claimed before more is made
-            is_limited = not self.allowance.is_open and not self.is_entrance
+            allowance = self.allowance
             if n <= self.most_by_hand and self.failure is None:
                 if given is None or not n:
                     given = None
-                elif is_limited:
-                    self.allowance.take(n * given.row_nbytes)
+                elif not (allowance.is_open or self.is_entrance):
+                    left = allowance.left - n * self._most_row_nbytes
+                    if left >= 0 and not allowance.is_clocked:
+                        allowance.left = left
+                    else:
+                        allowance.take(n * given.row_nbytes)
                 counters.elements_out += n
                 self.progress = until
             else:
                 self._until = until
                 self._emit(emission if given is None else chain((given,), emission))
                 given, n = QUEUED, 0
-            if is_limited and not n:  # what is given has been asked for
-                self.allowance.check_time()
+            if allowance.is_clocked and not n and not self.is_entrance:  # `take` has looked
+                allowance.check_time()
         except (MemoryLimitError, TimeLimitError, MemoryError) as error:
             self._until = until
             self._run_out(error)
@@ -493,8 +498,13 @@ class Operator:
         """So many bytes more are about to be held; MemoryLimitError or TimeLimitError, which ends the query here, where
         the call may not take them. For what `process` makes room for beside what it puts out.
         """
-        if not self.allowance.is_open:
-            self.allowance.take(nbytes)
+        allowance = self.allowance
+        if not allowance.is_open:
+            left = allowance.left - nbytes
+            if left >= 0 and not allowance.is_clocked:
+                allowance.left = left
+            else:
+                allowance.take(nbytes)
 
     def _run_out(self, error: Error | MemoryError) -> None:
         """The call may take no more, or the system has none: no answer from the first instant on that has not been put

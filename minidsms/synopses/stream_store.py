@@ -98,7 +98,7 @@ class StreamStore:
     @property
     def room(self) -> int:
         """Elements that fit without growing."""
-        return self._mask + 1 - len(self)
+        return self._mask + 1 - self.head + self.tail
 
     def growth(self, n: int) -> int:
         """Bytes that the ring grows by for n more elements."""

@@ -257,6 +257,7 @@ def test_a_statement_that_failed_behind_a_failure_was_not_made(
     with monkeypatch.context() as patch:
         patch.setattr(Past, "begin", interrupted)
         patch.setattr(Allowance, "take", taking)
+        db.allowance.left = 0  # nothing may be taken unasked
         with pytest.raises(KeyboardInterrupt):
             db.execute("CREATE QUERY late AS SELECT v FROM S [RANGE 10] WITH HISTORY")
     assert kinds(db)[-3:] == ["statement", "failed", "undone"]
