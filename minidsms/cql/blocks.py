@@ -94,6 +94,7 @@ class BlockBinder:
         node = from_node
         if select.where is not None:
             equate_conjuncts(scope, select.where)
+            self._warn_of_the_clock(select)
             binder = self._binder(scope, "WHERE", named=_given_once(select.written or select.items))
             binder.context = replace(binder.context, is_of_set=bool(select.written))
             condition = binder.condition(select.where)
@@ -135,6 +136,27 @@ class BlockBinder:
             return Piece(node, tree)
         order = tuple(replace(key, expr=self.session.expand(key.expr)) for key in limited.order)
         return Piece(node, replace(limited, query=tree, order=order))
+
+    def _warn_of_the_clock(self, select: syntax.Select) -> None:
+        """Warn where the instant of a stream's row is compared with CURRENT_TIMESTAMP, elsewhere that of the clock."""
+        source = select.sources[0]
+        is_table = len(select.sources) == 1 and isinstance(source, syntax.TableRef)
+        name = source.name.lower() if is_table and isinstance(source, syntax.TableRef) else ""
+        declared = None if name in self.session.common else self.session.catalog.streams.get(name)
+        if declared is None or select.where is None:
+            return
+        names = [name.lower() for name in declared.schema.names]
+        instants = {"ts"} if "ts" not in names else set()
+        instants |= set() if declared.timestamp_by is None else {names[declared.timestamp_by]}
+        for condition in syntax.conjuncts(select.where):
+            if isinstance(condition, syntax.Binary) and condition.op in ("<", "<=", ">", ">=", "="):
+                sides = (condition.left, condition.right)
+                read = [{p.name.lower() for p in parts(s) if isinstance(p, syntax.Name)} for s in sides]
+                if {"current_timestamp"} in read and any(r and r <= instants for r in read):
+                    self.session.warnings.append(
+                        f"{self.session.snippet(condition.span)} compares the instant of a row with itself, for "
+                        f"CURRENT_TIMESTAMP is no clock: {declared.name} [RANGE 5 MINUTES] holds the last five minutes"
+                    )
 
     def _limit(self, limited: syntax.Limited) -> int:
         if limited.limit is None:

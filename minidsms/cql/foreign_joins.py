@@ -11,10 +11,11 @@ import re
 from collections.abc import Callable
 
 from minidsms.aggregates import AGGREGATES, SYNONYMS
+from minidsms.cql.foreign_windows import EMIT
 
 _NAME = r'(?:[^\W\d]\w*|"[^"]+"|`[^`]+`)'
 _COLUMN = rf"{_NAME}(?:\.{_NAME})?"
-_NO_ALIAS = r"(?!(?:LEFT|INNER|JOIN|ON|USING|FOR)\b)"
+_NO_ALIAS = r"(?!(?:LEFT|INNER|JOIN|ON|USING|FOR|WITHIN)\b)"
 _SIDE = rf"(?P<{{0}}>{_NAME})(?:\s+(?:AS\s+)?(?P<{{0}}_as>{_NO_ALIAS}{_NAME}))?"
 _KIND = r"(?P<kind>LEFT\s+(?:OUTER\s+)?|INNER\s+)?"
 _HEAD = rf"\bSELECT\s+(?P<items>[^;]*?)\s+FROM\s+{_SIDE.format('left')}\s+"
@@ -26,13 +27,18 @@ _AT_TIME = re.compile(
     rf"(?:\s+(?:AS\s+)?(?P<right_as>(?!ON\b){_NAME}))?\s+ON\s+(?P<on>[^;()]*?){_TAIL}",
     _FLAGS,
 )
+_WITHIN = re.compile(
+    rf"{_HEAD}{_KIND}JOIN\s+{_SIDE.format('right')}\s+WITHIN\s+(?P<length>\d+\s+\w+)"
+    rf"(?:\s+GRACE\s+PERIOD\s+\d+\s+\w+)?\s+ON\s+(?P<on>[^;()]*?){_TAIL}",
+    _FLAGS,
+)
 _APPLY = re.compile(r"\b(?P<kind>CROSS|OUTER)\s+APPLY\b", _FLAGS)
 _PATTERN = re.compile(
     rf"\bFROM\s+(?P<stream>{_NAME})\s+MATCH_RECOGNIZE\s*\((?:\s*PARTITION\s+BY\s+(?P<key>{_NAME}))?.*?"
     r"\bPATTERN\s*\((?P<pattern>[^()]*)\)",
     _FLAGS,
 )
-_NEAR = re.compile(r"\b(?:SYSTEM_TIME|APPLY|MATCH_RECOGNIZE)\b", re.IGNORECASE)
+_NEAR = re.compile(r"\b(?:SYSTEM_TIME|APPLY|MATCH_RECOGNIZE|WITHIN)\b", re.IGNORECASE)
 _LONGEST = 2000
 """Characters of a statement that are looked at."""
 _AGGREGATED = re.compile(rf"\b(?:{'|'.join((*AGGREGATES, *SYNONYMS))})\s*\(", re.IGNORECASE)
@@ -48,7 +54,7 @@ def join_here(text: str, place: int) -> str:
     first = text.rfind(";", 0, place) + 1
     statement = " ".join(text[first : first + _LONGEST].partition(";")[0].split())
     forms: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
-        (_AT_TIME, _at_time), (_APPLY, _apply), (_PATTERN, _pattern),
+        (_AT_TIME, _at_time), (_WITHIN, _within), (_APPLY, _apply), (_PATTERN, _pattern),
     )  # fmt: skip
     found = ((form.search(statement), written) for form, written in forms)
     return next((written(match) for match, written in found if match is not None), "")
@@ -60,18 +66,39 @@ def _at_time(found: re.Match[str]) -> str:
     return f"write {write}; a stream {found['right']} stands with its window, [PARTITION BY key ROWS 1]"
 
 
+def with_windows_within(query: str) -> str:
+    """The query with windows for WITHIN."""
+    found = _WITHIN.match(query) if len(query) <= _LONGEST else None
+    written = "" if found is None else _of_windows(found)
+    return written if written.startswith("SELECT") else query
+
+
+def _within(found: re.Match[str]) -> str:
+    return f"a join holds rows by windows: {_of_windows(found)}"
+
+
+def _of_windows(found: re.Match[str]) -> str:
+    window = f" [RANGE {found['length']}]"
+    return _joined(found, f"ON {' '.join(found['on'].split())}", window, window, "ISTREAM")
+
+
 def _looked_up(found: re.Match[str], condition: str) -> str:
     """The query that looks the rows of the left side up in the right one as they come."""
-    left = f"{found['left']} [NOW]" + (f" AS {found['left_as']}" if found["left_as"] else "")
-    right = found["right"] + (f" AS {found['right_as']}" if found["right_as"] else "")
+    return _joined(found, condition, " [NOW]", "", "RSTREAM")
+
+
+def _joined(found: re.Match[str], condition: str, left_window: str, right_window: str, operator: str) -> str:
+    """The query with these windows and operator, or what is behind its FROM."""
+    left = f"{found['left']}{left_window}" + (f" AS {found['left_as']}" if found["left_as"] else "")
+    right = f"{found['right']}{right_window}" + (f" AS {found['right_as']}" if found["right_as"] else "")
     join = "LEFT JOIN" if (found["kind"] or "").upper().startswith("LEFT") else "JOIN"
-    items, rest = " ".join(found["items"].split()), " ".join((found["rest"] or "").split())
+    items, rest = " ".join(found["items"].split()), " ".join(EMIT.sub("", found["rest"] or "").split())
     behind = f"FROM {left} {join} {right} {condition}{f' {rest}' if rest else ''}"
     if _GROUPED.search(f"{items} {rest}"):
         behind = behind.partition(" GROUP BY ")[0]
-        return f"FROM (SELECT RSTREAM(..) {behind})"
+        return f"FROM (SELECT {operator}(..) {behind})"
     of_stream = _OF_STREAMS.match(items)
-    return f"SELECT RSTREAM({of_stream['items'] if of_stream else items}) {behind}"
+    return f"SELECT {operator}({of_stream['items'] if of_stream else items}) {behind}"
 
 
 def _apply(found: re.Match[str]) -> str:

@@ -12,6 +12,7 @@ from itertools import takewhile
 
 from lark import Token
 
+from minidsms.cql.foreign_joins import with_windows_within
 from minidsms.cql.foreign_windows import with_windows_behind
 
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
@@ -53,7 +54,7 @@ def declaration_here(tokens: Sequence[Token], text: str) -> str:
     if query is not None and _begins_query(words[at + 2 + query :]):
         created = "CREATE OR REPLACE VIEW" if "REPLACE" in words[:kind_at] else "CREATE VIEW"
         written = _written(text, tokens[at + 2 + query :])
-        return _short(f"{created} {name} AS ", with_windows_behind(written))
+        return _short(f"{created} {name} AS ", with_windows_behind(with_windows_within(written)))
     if kind != "TABLE" or words[at + 1 : at + 2] != ["("]:
         return ""
     return _of_table(name, list(_parts(tokens[at + 2 :])), text)

@@ -44,7 +44,7 @@ _BOUNDS = re.compile(
     re.IGNORECASE,
 )
 """In ksqlDB, Flink and Spark."""
-_EMIT = re.compile(r"\s+EMIT\s+(?:CHANGES|FINAL)\s*$", re.IGNORECASE)
+EMIT = re.compile(r"\s*\bEMIT\s+(?:CHANGES|FINAL)\s*$", re.IGNORECASE)
 _COMMENT = re.compile(r"--|#|/\*")
 _LONGEST = 400
 """Characters of a statement that a hint shows whole."""
@@ -61,6 +61,8 @@ _ESPER = re.compile(
     rf"(?P<stream>{_NAME})(?P<views>(?:(?:#(?:window[.:])?|\.(?:win|std)\s*:)\s*\w+\b\s*(?:\([^()]*\))?)+)",
     re.IGNORECASE,
 )
+_NAMED_WINDOW = re.compile(r"\bCREATE\s+WINDOW\s+\Z", re.IGNORECASE)
+_READ_INTO_WINDOW = re.compile(rf"\s*\bAS\s+(?:SELECT\s+\*\s+FROM\s+)?(?P<stream>{_NAME})", re.IGNORECASE)
 _VIEW = re.compile(r"[#.:]\s*(?P<view>\w+)\b\s*(?:\((?P<rest>[^()]*)\)|(?![\w(.:]))")
 _ESPER_LENGTH = re.compile(r"(?P<n>\d+(?:\.\d+)?)(?:\s*(?P<unit>[a-z]+))?$", re.IGNORECASE)
 _ESPER_UNITS = {
@@ -81,7 +83,12 @@ def esper_window(text: str, place: int) -> str:
     for found in _ESPER.finditer(text, max(0, place - 100), place + 100):
         if found.start() <= place <= found.end():
             views = [(view["view"].lower(), (view["rest"] or "").strip()) for view in _VIEW.finditer(found["views"])]
-            return f"{found['stream']} {_of_views(views)}"
+            window = _of_views(views)
+            named = _NAMED_WINDOW.search(text, 0, found.start())
+            read = _READ_INTO_WINDOW.match(text, found.end())
+            if named is not None and read is not None and window[0] == "[":
+                return f"CREATE VIEW {found['stream']} AS SELECT * FROM {read['stream']} {window}"
+            return f"{found['stream']} {window}"
     return ""
 
 
@@ -132,7 +139,7 @@ def with_windows_behind(statement: str) -> str:
     """The statement with windows behind their streams, and their bounds by name, which are keys of groups. Of several
     SELECTs the windows that stand in FROM alone.
     """
-    statement = _EMIT.sub("", statement)
+    statement = EMIT.sub("", statement)
     for form in _FORMS:
         if "before" in form.groupindex:
             statement = form.sub(lambda found: _written(found.string, found) or found[0], statement)

@@ -123,7 +123,9 @@ def _by_name(text: str, between: list[str], found: list[re.Match[str]], values: 
         used.add(name.lower())
     unused = [name for name in values if name not in used]
     if unused:
-        hint = f"write ${unused[0]}, not :{unused[0]}" if f":{unused[0]}" in text.lower() else ""
+        forms = (f":{unused[0]}", f"%({unused[0]})s", f"{{{unused[0]}}}")
+        written = next((form for form in forms if form in text.lower()), "")
+        hint = f"write ${unused[0]}, not {written}" if written else ""
         raise CqlError(f"the text has no parameter ${unused[0]}", text, hint=hint)
     return _filled(text, between, found, [values[match.group("name").lower()] for match in found])
 

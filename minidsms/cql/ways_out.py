@@ -44,6 +44,10 @@ _FROM_PYTHON = (
 )
 _IN_UTC = "a TIMESTAMP is an instant, in UTC: write TIMESTAMP; t AT TIME ZONE 'Europe/Berlin' is the local time at t"
 _NO_SAMPLES = "CQL has no samples: filter by a column, or bound the stream by a window"
+_CUMULATED = (
+    "windows do not grow in steps; a running aggregate begins anew every ten minutes by SUM(x) OVER (PARTITION BY "
+    "TIME_BUCKET(INTERVAL '10 minutes', ts) ORDER BY ts)"
+)
 _PREPARED = "a query with parameters: db.query('SELECT .. WHERE v > ?', params=[..])"
 _CONSTANTS = foreign_hint("values")
 _NO_EXCLUSION = (
@@ -423,6 +427,8 @@ def _in_calls(place: Place) -> str:
     """Where something is called, or a list is selected."""
     word, kind, last, last_kind = place.word, place.kind, place.word_before(), place.kind_before()
     called = place.word_before(3) if place.kind_before(2) == "LPAR" else ""
+    if place.has_words("CUMULATE"):
+        return _CUMULATED
     if called == "SAFE_CAST":
         return "write TRY_CAST(x AS type)"
     if word in ("WITH", "WITHOUT") and place.word_after in ("TIME", "LOCAL"):
@@ -523,6 +529,8 @@ def _in_clauses(place: Place) -> str:
 def _in_statements(place: Place) -> str:
     """In declarations, and where a query reads nothing."""
     word, expected = place.word, place.expected
+    if place.at == 0 and word == "ON":
+        return "rows that look others up as they come are a join: SELECT RSTREAM(..) FROM S [NOW] JOIN W ON .."
     if place.declares and word in ("NOT", "NULL") and "RPAR" in expected:
         return "any column may be NULL: a column is a name and a type"
     if place.declares and place.kind_before() == "LPAR" and word in RESERVED and "IDENT" in expected:

@@ -16,9 +16,12 @@ from minidsms.elements import Type
 from minidsms.expressions import user
 from minidsms.expressions.compiler import Context, compile_node
 from minidsms.expressions.value import Columns, Frame, Value
-from minidsms.functions import LIBRARY
+from minidsms.functions import FAMILIES, LIBRARY
+from minidsms.functions.documents import is_json
 from minidsms.process.interrupts import let_handlers_exit
 from minidsms.values.coded import as_text
+
+_OF_JSON = frozenset(function.name for function in FAMILIES["JSON"])
 
 
 def explain_failure(expr: bound.Expr, context: Context, columns: Columns, row: int) -> tuple[str, str]:
@@ -80,6 +83,12 @@ def _reason(expr: bound.Expr, context: Context, frame: Frame) -> str:
         case bound.Call(args=(*_, bound.Lambda(body=body))):
             return f"{print_expression(body)} has no value for an element"
         case bound.Call(function=function, args=args):
+            if function in _OF_JSON and args[0].type is Type.TEXT:
+                document = context.dictionary.decode(_value(args[0], context, frame).column())[0]
+                if document is not None and not is_json(document):
+                    return (
+                        f"{short(document)} is no JSON; WHERE {print_expression(args[0])} IS JSON leaves such texts out"
+                    )
             shown = ", ".join(_shown(_value(a, context, frame), a.type, context) for a in args)
             return f"it has no value for {shown}" if function in LIBRARY else f"{expr.type} overflow for {shown}"
     return "it failed"

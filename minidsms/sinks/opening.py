@@ -59,7 +59,8 @@ def open_sink(
         chosen = "json" if scheme is not None else "csv" if path == "-" else by_name
     if chosen is None:
         raise Error(
-            f"{shown(path)}: the format cannot be told by the name\nhelp: write FORMAT csv, json, parquet or arrow"
+            f"{shown(path)}: the format cannot be told by the name\nhelp: end it in .csv, .jsonl, .parquet or .arrow, "
+            "or write FORMAT csv, json, parquet or arrow behind INTO 'name'"
         )
     sink = _open(path, None if scheme is None else scheme[1].lower(), chosen, given, is_new)
     given.done()

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+import minidsms
 from minidsms.cql import bound
 from minidsms.cql.binder import bind_view, is_monotonic
 from minidsms.cql.bound import StreamKind
@@ -227,6 +228,23 @@ def test_a_join_over_streams_without_windows_is_warned_of() -> None:
     warnings = bind_text("SELECT S1.a FROM S1, S2 [NOW] WHERE S1.a = S2.a").warnings
     assert warnings == ("S1 has no window: the join keeps every row, as with [RANGE UNBOUNDED]",)
     assert bind_text("SELECT a FROM S").warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_told"),
+    [
+        ("ts > CURRENT_TIMESTAMP - INTERVAL '5' MINUTE", True),
+        ("at >= CURRENT_TIMESTAMP - INTERVAL '5' MINUTE AND v > 1", True),
+        ("CURRENT_TIMESTAMP - INTERVAL '5' MINUTE < At.at", True),
+        ("since > CURRENT_TIMESTAMP - INTERVAL '5' MINUTE", False),
+        ("HOUR(at) = 3 AND CURRENT_TIMESTAMP > TIMESTAMP '2024-01-01'", False),
+    ],
+)
+def test_an_instant_compared_with_itself_is_warned_of(condition: str, is_told: bool) -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM At (at TIMESTAMP, since TIMESTAMP, v INTEGER) TIMESTAMP BY at")
+        db.query(f"SELECT v FROM At WHERE {condition}")
+        assert any("At [RANGE 5 MINUTES] holds the last five minutes" in told for told in db.warnings) == is_told
 
 
 # ----------------------------------------------------------------------------------------------------------- views

@@ -678,6 +678,11 @@ HABITS = [
     ("SELECT k FROM S WHERE (SELECT 1, 2) <> (k, v)", "write (k, v) NOT IN (SELECT 1, 2)"),
     ("SELECT k FROM S ORDER BY k LIMIT 5 WITH TIES", "QUALIFY RANK() OVER (ORDER BY k DESC) <= 5"),
     ("SELECT IRSTREAM * FROM S", "leave IRSTREAM out"),
+    ("ON S SELECT * FROM T", "FROM S [NOW] JOIN W ON"),
+    (
+        "SELECT 1 FROM TABLE(CUMULATE(TABLE S, DESCRIPTOR(ts), INTERVAL '2' HOUR, INTERVAL '1' DAY))",
+        "running aggregate",
+    ),
     *(
         (f"SELECT STREAM {items} FROM S", "leave STREAM out")
         for items in ("*", "S.k", "DISTINCT k", "COUNT(*)", "1", "k + 1")

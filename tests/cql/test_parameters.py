@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import enum
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -302,8 +303,9 @@ def test_a_day_is_an_instant_too() -> None:
         assert len(query.fetch()) == 1
 
 
-def test_a_parameter_written_as_elsewhere_is_told() -> None:
+@pytest.mark.parametrize("form", [":v", "%(v)s", "{v}"])
+def test_a_parameter_written_as_elsewhere_is_told(form: str) -> None:
     with minidsms.connect() as db:
         db.execute("CREATE STREAM S (v INTEGER)")
-        with pytest.raises(minidsms.CqlError, match=r"write \$v, not :v"):
-            db.query("SELECT v FROM S WHERE v = :v", params={"v": 1})
+        with pytest.raises(minidsms.CqlError, match=re.escape(f"write $v, not {form}")):
+            db.query(f"SELECT v FROM S WHERE v = {form}", params={"v": 1})

@@ -128,7 +128,9 @@ def test_lists_are_kept_compared_and_let_go_as_other_values_are(query: str) -> N
 @pytest.mark.parametrize(
     ("expression", "told"),
     [
-        ("t -> 'a'", "JSON_EXTRACT(t, 'a'): it has no value for 'a-b', 'a'"),
+        ("t -> 'a'", "JSON_EXTRACT(t, 'a'): 'a-b' is no JSON; WHERE t IS JSON leaves such texts out"),
+        ("JSON_KEYS('[' || t)", "'[a-b' is no JSON; WHERE '[' || t IS JSON leaves such texts out"),
+        ("JSON_EXTRACT('{\"a\": \"\\ud800\"}', '$.a')", "it has no value for"),
         ("LIST_SUM([v, 9223372036854775807])", "it has no value for [5, 9223372036854775807]"),
         ("LIST_SUM([DECIMAL '99999999999999999999999999999999999999', 1])", "it has no value for"),
         ("GENERATE_SERIES(k, v, 0)", "it has no value for 2, 5, 0"),
