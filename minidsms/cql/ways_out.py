@@ -62,7 +62,7 @@ _FOREIGN = {
     "EMIT": _CHANGES,
     **dict.fromkeys(("PRINT", "SUBSCRIBE", "TAIL"), "write SELECT * FROM name; its answer is read by fetch()"),
     "TERMINATE": "write DROP QUERY name, or ALTER QUERY name PAUSE",
-    "EXTENDED": "write DESCRIBE name",
+    **dict.fromkeys(("EXTENDED", "FORMATTED"), "write DESCRIBE name"),
     **dict.fromkeys(("BEGIN", "COMMIT", "ROLLBACK"), _NO_TRANSACTIONS),
     **dict.fromkeys(("MERGE", "UPSERT"), _CHANGE),
     "TRUNCATE": _ALL_ROWS,
@@ -345,6 +345,8 @@ def way_out_by_grammar(place: Place, text: str) -> str:
     """What the terminals tell that could stand there, where no word is misspelt."""
     token, expected, word, kind = place.token, place.expected, place.word, place.kind
     first = "" if token is None else text[token.start_pos or 0]
+    if first == "[" and place.kind_before() in ("FROM", "JOIN"):
+        return 'names stand bare, or in ".." or backquotes where they are no words'
     if kind == "LSQB":
         if any(t.type == "RSQB" for t in place.tokens[max(0, place.at - 3) : place.at]):
             return "a stream in FROM has one window; for a second one name the stream once more"
@@ -357,13 +359,15 @@ def way_out_by_grammar(place: Place, text: str) -> str:
         return f'there is a "," too many before {word}'
     if word in RESERVED and "IDENT" in expected and place.kind_before() in _BEFORE_A_NAME:
         return f"{word} is a reserved word; a column or stream of that name stands in backquotes: `{token}`"
+    if kind == "CONCAT" or (kind in ("EQUAL", "COMPARISON") and "CONCAT" in map(place.kind_before, (2, 3, 4))):
+        return "a disjunction is written OR; a || b puts texts together"
     if kind in ("EQUAL", "COMPARISON") and "PLUS" in expected:
         return "comparisons do not chain: write a < b AND b < c"
     if place.at == 0 and kind == "DOT":
         return "words that begin with a dot are commands of the shell: minidsms -c '.help'"
     if place.at == 1 and place.statement == "IDENT" and "UNION" in expected:
         if place.word_before() == "DESC":
-            return "write DESCRIBE name"
+            return f"write DESCRIBE {token or 'name'}"
         if token is None:
             return f"write SELECT * FROM {place.before()}; db.queries has the queries that run, by their names"
         return "a statement begins with SELECT, " + ", ".join(sorted(STATEMENT_WORDS))
@@ -374,6 +378,8 @@ def way_out_by_grammar(place: Place, text: str) -> str:
         )
     if "ON" in expected and "USING" in expected:
         return "JOIN takes ON condition or USING (columns); a join without either is CROSS JOIN or a comma"
+    if kind == place.kind_before() == "IDENT" and {"COMMA", "FROM"} <= set(expected):
+        return "columns stand apart by commas; a name behind one is its alias"
     return _unclosed(place)
 
 
@@ -501,6 +507,8 @@ def _at_names(place: Place) -> str:
 def _in_clauses(place: Place) -> str:
     """In the clauses of a query."""
     token, word, kind, last, last_kind = place.token, place.word, place.kind, place.word_before(), place.kind_before()
+    if last == "SIZE" and kind == "NUMBER":
+        return _BEHIND
     if word == "WITH" and place.word_after == "TIES":
         return "write QUALIFY RANK() OVER (ORDER BY k DESC) <= 5, which keeps all rows that are equal in the keys"
     if kind == "COMMA" and place.is_behind("LIMIT"):

@@ -325,7 +325,12 @@ MISTAKES = [
         "LIKE takes TEXT, not INTEGER, TEXT",
         "convert it: CAST(k AS TEXT)",
     ),
-    ("SELECT k v w FROM S [ROWS 2]", 12, 'unexpected "w" after "v"', ""),
+    (
+        "SELECT k v w FROM S [ROWS 2]",
+        12,
+        'unexpected "w" after "v"',
+        "columns stand apart by commas; a name behind one is its alias",
+    ),
     (
         "SELECT k FROM 'S' [ROWS 2]",
         15,
@@ -497,7 +502,7 @@ MISTAKES = [
         'unexpected "AS" after ")"',
         "names stand inside the parentheses: SELECT ISTREAM(a AS b) FROM ..",
     ),
-    ("DESC S", 6, 'unexpected "S" after "DESC"', "write DESCRIBE name"),
+    ("DESC S", 6, 'unexpected "S" after "DESC"', "write DESCRIBE S"),
     ("SELECT k FROM S WHERE k = ANY('{1,2}')", 31, "ALL and ANY take a list or a query, not TEXT", ""),
     (
         "SELECT k FROM S WHERE S.ts > TIMESTAMP '2024-13-01 10:00:00'",
@@ -679,6 +684,14 @@ HABITS = [
     ("SELECT k FROM S ORDER BY k LIMIT 5 WITH TIES", "QUALIFY RANK() OVER (ORDER BY k DESC) <= 5"),
     ("SELECT IRSTREAM * FROM S", "leave IRSTREAM out"),
     ("ON S SELECT * FROM T", "FROM S [NOW] JOIN W ON"),
+    ("SELECT k FROM S WHERE k IN (1, 2) || v > 2", "OR"),
+    ("SELECT k FROM S WHERE k = 1 || v = 2", "OR"),
+    ("SELECT k FROM [S]", "backquotes"),
+    ("SELECT S.k FROM S JOIN [T] ON S.k = T.k", "backquotes"),
+    ("SELECT k v w FROM S", "commas"),
+    ("SELECT k FROM S WINDOW (SIZE 5 SECONDS)", "FROM S [TUMBLE 1 MINUTE]"),
+    ("DESC S", "write DESCRIBE S"),
+    ("DESCRIBE FORMATTED S", "write DESCRIBE S"),
     (
         "SELECT 1 FROM TABLE(CUMULATE(TABLE S, DESCRIPTOR(ts), INTERVAL '2' HOUR, INTERVAL '1' DAY))",
         "running aggregate",
