@@ -171,6 +171,8 @@ class ExpressionBinder:
                 pairs = self._pairs(self._items_of(left), self._items_of(right), expr)
                 found = connective("or", [self.apply("is distinct from", pair, expr) for pair in pairs], expr.span)
             case syntax.Between(operand=operand, low=low, high=high, negated=negated):
+                if expr.column is not None:
+                    self._check_no_column(expr.column)
                 middle = self._items_of(operand)
                 lower = self._ordered(">=", middle, self._items_of(low), expr)
                 upper = self._ordered("<=", middle, self._items_of(high), expr)
@@ -253,6 +255,15 @@ class ExpressionBinder:
         if is_named:
             return replace(self._named(name), span=name.span)
         raise self._unknown_column(name)
+
+    def _check_no_column(self, span: syntax.Span) -> None:
+        """`x BETWEEN symmetric - 1 AND 3` is refused where there is a column of that name."""
+        try:
+            self._column(syntax.Name("symmetric", span=span))
+        except CqlError:
+            return
+        hint = "write `symmetric` - 1 for the column, and SYMMETRIC (-1) for bounds in any order"
+        raise self.session.error("SYMMETRIC before a sign may be the column of that name", span, "", hint)
 
     def _gives_way(self, column: bound.Expr) -> bool:
         """Whether the column cannot have a value here, whatever it stands in."""

@@ -296,9 +296,10 @@ class ExpressionBuilder(Transformer[Token, Part]):
 
     def between_symmetric(self, parts: list[Part]) -> syntax.Expr:
         """x BETWEEN SYMMETRIC a AND b: between a and b, or between b and a."""
-        operand, negated, _, _, low, _, high = parts
+        operand, negated, _, word, low, _, high = parts
         span = span_of(parts)
-        ways = [syntax.Between(operand, *ends, span=span) for ends in ((low, high), (high, low))]
+        column = part_span(word) if self.text[part_span(low)[0]] in "+-" else None
+        ways = [syntax.Between(operand, *ends, column=column, span=span) for ends in ((low, high), (high, low))]
         found = syntax.Logical("or", tuple(ways), span=span)
         return syntax.Unary("not", found, span=span) if negated else found
 

@@ -491,13 +491,10 @@ class _Context:
         return self._word(i + 1) == "TO" and self._stands_between(i)
 
     def _symmetric(self, i: int, word: str) -> bool:
-        """`BETWEEN SYMMETRIC -1 AND n`; in `BETWEEN symmetric - 1 AND n` it is a column, as the spaces tell."""
+        """`BETWEEN SYMMETRIC -1 AND n`; the binder refuses what may be a column before a sign."""
         if self._type(i - 1) != "BETWEEN" or self.words[i + 1 : i + 4] == list(_TIME_ZONE):
             return False
-        if self._type(i + 1) not in ("PLUS", "MINUS"):
-            return self._begins_value(i + 1)
-        word_ends, sign, behind = self.tokens[i].end_pos, self.tokens[i + 1], self.tokens[i + 2 : i + 3]
-        return word_ends != sign.start_pos and bool(behind) and sign.end_pos == behind[0].start_pos
+        return self._type(i + 1) == "PLUS" or self._begins_value(i + 1)
 
     def _to(self, i: int, word: str) -> bool:
         return self._type(i - 1) == "SIMILAR"

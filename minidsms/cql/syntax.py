@@ -129,12 +129,13 @@ class IsDistinctFrom(Syntax):
 
 @dataclass(frozen=True)
 class Between(Syntax):
-    """operand [NOT] BETWEEN low AND high."""
+    """operand [NOT] BETWEEN low AND high. column: where SYMMETRIC stands before a sign, and may be one."""
 
     operand: Expr
     low: Expr
     high: Expr
     negated: bool = False
+    column: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -1003,6 +1003,20 @@ def test_a_form_of_another_system_gets_that_of_this_one(text: str, named: str) -
     assert named in caught.value.hint
 
 
+@pytest.mark.parametrize("low", ["- 1", "-1", "+ v", "-(v) + 2", "/* c */ - 1"])
+def test_symmetric_before_a_sign_is_no_column_and_is_refused_where_it_may_be_one(low: str) -> None:
+    with connect() as db:
+        db.execute("CREATE STREAM A (v INTEGER); CREATE STREAM B (v INTEGER, symmetric INTEGER)")
+        q = db.query(f"SELECT v FROM A WHERE v BETWEEN SYMMETRIC {low} AND 3")
+        assert "OR v BETWEEN 3 AND" in q.expanded
+        with pytest.raises(CqlError, match="may be the column") as caught:
+            db.query(f"SELECT v FROM B WHERE v BETWEEN symmetric {low} AND 3")
+        assert "`symmetric` - 1" in caught.value.hint
+        quoted = db.query(f"SELECT v FROM B WHERE v BETWEEN `symmetric` {low} AND 3")
+        db.query(f"SELECT v FROM B WHERE v BETWEEN SYMMETRIC ({low}) AND 3")
+        db.query(quoted.expanded)
+
+
 DECLARED_ELSEWHERE = [
     ("CREATE TABLE Made (a INTEGER, b VARCHAR(9))", "CREATE RELATION Made (a INTEGER, b VARCHAR(9))"),
     (
