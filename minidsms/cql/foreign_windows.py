@@ -15,7 +15,10 @@ _LENGTH = re.compile(
     r"INTERVAL\s*'\s*(?P<n>\d+)\s*'?\s*(?P<unit>[a-z]+)|\b(?P<n2>\d+)\s+(?P<unit2>[a-z]+)", re.IGNORECASE
 )
 _FROM = re.compile(rf"\b(?:FROM|JOIN)\s+(?P<stream>{_NAME})", re.IGNORECASE)
-_GROUPED = re.compile(r"\bGROUP\s+BY\s+(?P<keys>.*?)(?:\bHAVING\b|\bEMIT\b|\bORDER\b|;|$)", re.IGNORECASE | re.DOTALL)
+_GROUPED = re.compile(
+    r"\bGROUP\s+BY\s+(?P<keys>.*?)(?:\b(?:HAVING|QUALIFY|EMIT|ORDER|LIMIT|UNION|INTO|INTERSECT|EXCEPT)\b|;|$)",
+    re.IGNORECASE | re.DOTALL,
+)
 _KEY = re.compile(rf"(?:^|,)\s*(?P<key>{_NAME}(?:\.{_NAME})?)\s*(?=,|$)")
 _PARTITIONED = re.compile(rf"\bPARTITION\s+BY\s+(?P<key>{_NAME})", re.IGNORECASE)
 _FORMS = (

@@ -18,6 +18,13 @@ from minidsms.functions.function import Function
 
 LENGTHS = "write EXTRACT(EPOCH FROM x), its seconds, or x / INTERVAL '1' MINUTE, how many whole minutes it has"
 
+_OF_INSTANTS = {
+    "timestamptostring": "a TIMESTAMP is written by FORMAT_TIMESTAMP(t, pattern)",
+    "datetostring": "a DATE is written by FORMAT_DATE(d, pattern)",
+    "from_unixtime": "a TIMESTAMP is one already",
+}
+"""Functions that elsewhere take what is an INTEGER there, and a TIMESTAMP or DATE here."""
+
 
 def wrong_types(session: Session, function: Function, args: Sequence[bound.Expr], place: syntax.Syntax) -> CqlError:
     """Why the function cannot take the arguments. place: of the call."""
@@ -68,7 +75,8 @@ def naming_call(session: Session, function: Function, call: syntax.Call) -> Iter
     except CqlError as error:
         if error.span == call.span and " takes " in error.reason:
             reason = f"{function.name.upper()} takes {function.takes}"
-            raise session.error(reason, call.span, "", error.hint) from None
+            hint = error.hint or _OF_INSTANTS.get(function.name, "")
+            raise session.error(reason, call.span, "", hint) from None
         raise
 
 
