@@ -125,14 +125,8 @@ class _Walk:
         """A window over a node; False where elements of some ticks, or so many, do not do."""
         if spec.kind is WindowKind.ROWS and spec.rows is not None and spec.slide is None:
             return self._add_rows(node, spec.rows)
-        if spec.kind not in (WindowKind.RANGE, WindowKind.HOP) or spec.range_ is None or not _is_over_stream(node):
+        if spec.kind not in (WindowKind.RANGE, WindowKind.HOP) or spec.range_ is None or not bound.is_of_declared(node):
             return False
         self.reach.is_of_elements = True
         self.reach.ticks = max(self.reach.ticks, spec.range_ + (spec.slide or 0) + spec.lag + 1)
         return True
-
-
-def _is_over_stream(node: Node) -> bool:
-    while isinstance(node, bound.ByRow | bound.Stamped):
-        node = node.inputs[0]
-    return isinstance(node, bound.BaseStream)

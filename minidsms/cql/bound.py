@@ -508,6 +508,24 @@ def beneath(node: Node, passes: Callable[[Project], bool] = lambda project: True
     return node
 
 
+def moved_onto(node: Node, new: Node) -> Node:
+    """The filters and projections that stand on what is `beneath` a node, on another one instead."""
+    steps: list[ByRow] = []
+    while isinstance(node, ByRow):
+        steps.append(node)
+        node = node.input
+    for step in reversed(steps):
+        new = step.over([new])
+    return new
+
+
+def is_of_declared(node: Node) -> bool:
+    """Whether it gives elements of a declared stream at their own instants: filtered, projected, with the instant."""
+    while isinstance(node, ByRow | Stamped):
+        node = node.input
+    return isinstance(node, BaseStream)
+
+
 class JoinKind(enum.Enum):
     INNER = "INNER"
     LEFT = "LEFT"

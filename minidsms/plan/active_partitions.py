@@ -130,20 +130,16 @@ def _matching(left: Node, right: Node, equal: set[tuple[int, int]]) -> dict[int,
 
 def _bounded(node: Node, length: int) -> Node:
     """The last rows, of those keys only whose last row is recent."""
-    if isinstance(node, bound.ByRow):
-        return node.over([_bounded(node.input, length)])
-    assert isinstance(node, bound.Window)
-    spec, stream = node.spec, node.input
+    window = bound.beneath(node)
+    assert isinstance(window, bound.Window)
+    spec, stream = window.spec, window.input
     shorter = length if spec.range_ is None else min(length, spec.range_)
     known = [
         bound.Call(Type.BOOLEAN, "not", (bound.Call(Type.BOOLEAN, "is null", (column_refs(stream.schema)[c],)),))
         for c in dict.fromkeys(spec.keys)
     ]
-    return dataclasses.replace(
-        node,
-        input=filtered(stream, known),
-        spec=WindowSpec(WindowKind.PARTITION, shorter, spec.rows, keys=spec.keys),
-    )
+    bounded = WindowSpec(WindowKind.PARTITION, shorter, spec.rows, keys=spec.keys)
+    return bound.moved_onto(node, dataclasses.replace(window, input=filtered(stream, known), spec=bounded))
 
 
 def _note(last: Node, recent: Node) -> str:

@@ -12,12 +12,7 @@ from minidsms.plan.logical import RelationEvents, Stop, nodes
 
 def is_immediate(root: Stop) -> bool:
     """Only filters and projections of one stream, none of which can fail: what passes can never be taken back."""
-    node = root.input
-    while isinstance(node, bound.ByRow | bound.Stamped):
-        if any(can_fail(e) for e in node.expressions):
-            return False
-        node = node.inputs[0]
-    return isinstance(node, bound.BaseStream)
+    return bound.is_of_declared(root.input) and not any(can_fail(e) for node in nodes(root) for e in node.expressions)
 
 
 def inputs_of(root: Node) -> tuple[list[str], list[str]]:

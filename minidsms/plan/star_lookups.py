@@ -89,10 +89,8 @@ def _lookups(join: MultiJoin, schema: Schema, catalog: Catalog) -> Node | None:
 
 def _stream(node: Node) -> Node | None:
     """The stream below a NOW window, with the filters and projections above the window."""
-    if isinstance(node, bound.ByRow):
-        below = _stream(node.input)
-        return None if below is None else node.over([below])
-    return node.input if bound.is_now_window(node) else None
+    window = bound.beneath(node)
+    return bound.moved_onto(node, window.input) if bound.is_now_window(window) else None
 
 
 def _order(join: MultiJoin, begins: int, catalog: Catalog) -> list[int] | None:

@@ -254,12 +254,11 @@ def _down_to_window(node: Node) -> Iterator[Node]:
 
 def stream_below(node: Node) -> tuple[Node, WindowSpec] | None:
     """The stream below a range window, with the filters and projections above the window, and what the window is."""
-    if isinstance(node, bound.ByRow):
-        below = stream_below(node.input)
-        return None if below is None else (dataclasses.replace(node, input=below[0]), below[1])
-    if not isinstance(node, bound.Window) or node.spec.slide is not None or not _is_base(node.input):
+    window = bound.beneath(node)
+    if not isinstance(window, bound.Window) or window.spec.slide is not None or not _is_base(window.input):
         return None
-    return (node.input, node.spec) if node.spec.kind in (WindowKind.RANGE, WindowKind.UNBOUNDED) else None
+    is_range = window.spec.kind in (WindowKind.RANGE, WindowKind.UNBOUNDED)
+    return (bound.moved_onto(node, window.input), window.spec) if is_range else None
 
 
 def _is_base(node: Node) -> bool:
