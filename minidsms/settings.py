@@ -11,18 +11,9 @@ from typing import Any, Protocol
 
 from minidsms.cql.errors import CqlError, Error, quoted
 from minidsms.cql.times import duration_ticks
+from minidsms.cql.words import TICK_NS
 from minidsms.process.safety import STANDARD
 from minidsms.statements.arguments import name_of
-
-UNIT_NS = {
-    "ns": 1,
-    "us": 1_000,
-    "ms": 1_000_000,
-    "s": 1_000_000_000,
-    "m": 60_000_000_000,
-    "h": 3_600_000_000_000,
-    "d": 86_400_000_000_000,
-}
 
 INDEX_ASSESSMENTS = ("sria", "csria", "dia", "cdia_random", "cdia")
 INDEX_TUNINGS = ("continuous", "periodic", "triggered", "hybrid")
@@ -35,9 +26,9 @@ _MOST_ROWS = 2**32
 
 def length_of_tick(time_unit: str) -> int:
     """Nanoseconds. Error where there is no such unit."""
-    if time_unit not in UNIT_NS:
-        raise Error(f'no time unit "{time_unit}"; there are: {", ".join(UNIT_NS)}')
-    return UNIT_NS[time_unit]
+    if time_unit not in TICK_NS:
+        raise Error(f'no time unit "{time_unit}"; there are: {", ".join(TICK_NS)}')
+    return TICK_NS[time_unit]
 
 
 @dataclass(frozen=True)
@@ -223,7 +214,7 @@ SETTINGS: dict[str, Setting] = {
             _one_of("none", "random", "drop oldest"),
             "what overload does: refuse, or shed elements",
         ),
-        Setting("time_unit", "ms", _one_of(*UNIT_NS), "length of a tick", live=False),
+        Setting("time_unit", "ms", _one_of(*TICK_NS), "length of a tick", live=False),
         Setting("rstream", "events", _one_of("events", "ticks"), "when RSTREAM speaks (docs/semantics S2)"),
         Setting("adaptive", "on", _switch, "plans may change while they run"),
         Setting(

@@ -47,8 +47,8 @@ from minidsms.archive.statistics import Statistics
 from minidsms.archive.storage import is_address, located, storage_of, write_bytes
 from minidsms.cql.errors import Error, one_line, quoted, saying
 from minidsms.cql.times import NotATime, iso_ticks
+from minidsms.cql.words import TICK_NS
 from minidsms.elements import Field, Schema, Type
-from minidsms.settings import UNIT_NS
 from minidsms.values.arrow_types import stored_type
 
 FORMAT = "minidsms-archive"
@@ -84,7 +84,7 @@ class Metadata:
     @property
     def tick_ns(self) -> int:
         """Nanoseconds in a tick."""
-        return UNIT_NS[self.time_unit]
+        return TICK_NS[self.time_unit]
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -174,7 +174,7 @@ class Metadata:
             )
             if (
                 read.kind not in ("stream", "relation")
-                or read.time_unit not in UNIT_NS
+                or read.time_unit not in TICK_NS
                 or not 0 < read.partition_ticks < 2**63
             ):
                 raise ValueError("a value out of its range")

@@ -51,6 +51,17 @@ MONTHS = {"month": 1, "quarter": 3, "year": 12}
 """How many months the units behind INTERVAL have whose length is the calendar's."""
 MONTH_WORDS = frozenset(u.upper() for u in MONTHS) | frozenset(u.upper() + "S" for u in MONTHS)
 
+TICK_NS = {
+    "ns": 1,
+    "us": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60_000_000_000,
+    "h": 3_600_000_000_000,
+    "d": 86_400_000_000_000,
+}
+"""Nanoseconds of a tick, by `time_unit`."""
+
 BEFORE_LISTS = frozenset({"LPAR", "COMMA", "PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "CONCAT", "EQUAL"}) | {
     *("COMPARISON", "LLIST", "LINDEX", "LBRACE", "COLON", "ASSIGN", "ARROW", "LAMBDA"),
 }

@@ -18,6 +18,7 @@ from minidsms.answers.news import News
 from minidsms.answers.results import ResultCodec
 from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
 from minidsms.cql.errors import ClosedError, Error, one_line, quoted
+from minidsms.cql.words import TICK_NS
 from minidsms.elements import MIN_INSTANT, Batch, BoolArray, Int64Array, Schema
 from minidsms.engine.engine import Engine
 from minidsms.engine.group import Group
@@ -40,7 +41,7 @@ from minidsms.process.interrupts import EngineLock, breakable
 from minidsms.process.safety import Safety
 from minidsms.scheduler import Scheduler, scheduler_named
 from minidsms.screens.screening import Screening
-from minidsms.settings import UNIT_NS, Settings
+from minidsms.settings import Settings
 from minidsms.sinks.positioned_sink import PositionedSink
 from minidsms.sinks.sink import asked_of
 from minidsms.sources.source_list import SourceList
@@ -81,7 +82,7 @@ class Database:
         self.safety = Safety(self.settings["safe"] == "on", self.settings["allowed_paths"])
         self.memory = MemoryAccount(self)
         self.background = Background()
-        self.tick_ns = UNIT_NS[self.settings["time_unit"]]
+        self.tick_ns = TICK_NS[self.settings["time_unit"]]
         self.began_s = time.monotonic()
         self.lock = EngineLock()
         self.allowance = self.lock.working = self.memory.allowance

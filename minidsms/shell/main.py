@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minidsms.cql.words import TICK_NS
 from minidsms.shell.archive_arguments import add_archive, add_replay
 from minidsms.shell.offload_arguments import add_ingest, add_offload
 from minidsms.web.command import add_ui
@@ -42,7 +43,6 @@ _MODULES = {
     "ui": "web.command",
 }
 """What carries out each command: a function of its name in a module that is loaded then."""
-_UNITS = ("ns", "us", "ms", "s", "m", "h", "d")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -141,13 +141,13 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--rows", type=_count, default=100, metavar="N", help="most rows of a table; 0: all (default 100)")
     run.add_argument("--stats", action="store_true", help="show what every operator did, on the standard error")
     run.add_argument("--quiet", action="store_true", help="no progress, no notes on what was written")
-    run.add_argument("--time-unit", choices=_UNITS, help="length of a tick of a CQL file (default: ms)")
+    run.add_argument("--time-unit", choices=TICK_NS, help="length of a tick of a CQL file (default: ms)")
 
     explain = commands.add_parser("explain", help="show how a query is understood and carried out")
     explain.add_argument("query", metavar="CQL", help="a query, or a file of statements")
     explain.add_argument("--file", metavar="PATH", help="CQL file or STREAM script with what the query names")
     explain.add_argument("--rules", action="store_true", help="show the plan after each rewrite rule")
-    explain.add_argument("--time-unit", choices=_UNITS, help="length of a tick (default: ms)")
+    explain.add_argument("--time-unit", choices=TICK_NS, help="length of a tick (default: ms)")
     check = commands.add_parser("check", help="tell whether the folder of a durable connection is sound")
     check.add_argument("folder", metavar="FOLDER", help="as minidsms.connect(FOLDER) or --db FOLDER has made it")
     add_archive(commands)
@@ -174,7 +174,7 @@ def _add_shell_options(parser: argparse.ArgumentParser) -> None:
     shell.add_argument("--config", metavar="PATH", help="the configuration file (~/.config/minidsms/config.toml)")
     shell.add_argument("--no-config", action="store_true", help="read no configuration file")
     shell.add_argument("--print-config", action="store_true", help="print a configuration with comments and end")
-    shell.add_argument("--time-unit", choices=_UNITS, dest="tick", help="length of a tick (default: ms)")
+    shell.add_argument("--time-unit", choices=TICK_NS, dest="tick", help="length of a tick (default: ms)")
 
 
 class _Inputs(argparse.Action):

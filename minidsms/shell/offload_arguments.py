@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from minidsms.cql.words import TICK_NS
+
 
 def add_offload(commands: Any) -> None:
     """The command's part of the command line."""
@@ -39,6 +41,6 @@ def add_ingest(commands: Any) -> None:
     ingest.add_argument("--distinct", metavar="COLUMN,..", nargs="?", const="", help=only)
     ingest.add_argument("--batch", metavar="NAME", help="leave everything out where a batch of this name is there")
     ingest.add_argument("--option", metavar="NAME=VALUE", action="append", default=[], help="of Spark's reader")
-    ingest.add_argument("--time-unit", choices=("ns", "us", "ms", "s", "m", "h", "d"), help="tick of a new archive")
+    ingest.add_argument("--time-unit", choices=TICK_NS, help="tick of a new archive")
     ingest.add_argument("--master", metavar="URL", help="where Spark runs (default: all cores of this machine)")
     ingest.add_argument("--quiet", action="store_true", help="no progress")

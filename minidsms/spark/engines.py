@@ -17,8 +17,8 @@ from minidsms.cql.binder import Bound
 from minidsms.cql.catalog import AggregateDef, Catalog, FunctionDef
 from minidsms.cql.errors import QueryError
 from minidsms.cql.printer import print_query
+from minidsms.cql.words import TICK_NS
 from minidsms.elements import Schema, Type
-from minidsms.settings import UNIT_NS
 from minidsms.spark.computed import spark_type
 from minidsms.spark.frames import SIGN, TS, World, names
 from minidsms.spark.reading import quoted
@@ -71,7 +71,7 @@ def setting_of(query: Bound, catalog: Catalog) -> Setting:
         tuple(views),
         text,
         query.node.schema.types,
-        next(unit for unit, ns in UNIT_NS.items() if ns == catalog.tick_ns),
+        next(unit for unit, ns in TICK_NS.items() if ns == catalog.tick_ns),
         catalog.rstream_ticks,
         catalog.bag_set_operations,
         tuple(f for f in catalog.functions.values() if f.name.lower() in said),

@@ -8,6 +8,7 @@ import threading
 from typing import Any
 
 from minidsms.cql.errors import Error
+from minidsms.cql.words import TICK_NS
 
 
 def add_ui(commands: Any) -> None:
@@ -19,9 +20,7 @@ def add_ui(commands: Any) -> None:
     ui.add_argument("--db", metavar="FOLDER", dest="folder", help="keep everything in this folder")
     ui.add_argument("--safe", action="store_true", dest="is_safe", help="no files but those allowed, no code; for good")
     ui.add_argument("--allow", action="append", metavar="FOLDER", dest="folders", help="with --safe: files may be here")
-    ui.add_argument(
-        "--time-unit", choices=("ns", "us", "ms", "s", "m", "h", "d"), help="length of a tick (default: ms)"
-    )
+    ui.add_argument("--time-unit", choices=TICK_NS, help="length of a tick (default: ms)")
 
 
 def ui(options: argparse.Namespace) -> int:

@@ -27,8 +27,8 @@ from minidsms.archive import files
 from minidsms.archive.format import Metadata, create
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.errors import CqlError, Error
+from minidsms.cql.words import TICK_NS
 from minidsms.elements import Schema, Type
-from minidsms.settings import UNIT_NS
 from minidsms.spark import slicing
 from minidsms.spark.session import session
 from minidsms.testing.compare import Answer, bind_case, catalog_of, difference_of, run_definition
@@ -66,7 +66,7 @@ PARTITION = 10
 
 def write_archives(folder: str, catalog: Catalog, fed: Fed, partition: int = PARTITION) -> None:
     """What has been fed, as archives of a folder."""
-    unit = next(unit for unit, ns in UNIT_NS.items() if ns == catalog.tick_ns)
+    unit = next(unit for unit, ns in TICK_NS.items() if ns == catalog.tick_ns)
     every: list[tuple[str, str, Schema, Sequence[Change]]] = [
         (s.name, "stream", s.schema, [(ts, 1, row) for ts, row in fed.streams.get(key, [])])
         for key, s in catalog.streams.items()

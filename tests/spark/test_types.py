@@ -16,7 +16,7 @@ import minidsms
 from minidsms import spark as on_spark
 from minidsms.archive import files
 from minidsms.archive.format import find
-from minidsms.settings import UNIT_NS
+from minidsms.cql.words import TICK_NS
 from minidsms.spark.ingest import ingest
 from minidsms.testing.compare import netted
 from minidsms.values.arrow_types import stored_type
@@ -123,7 +123,7 @@ def test_raw_files_and_frames_of_spark_bring_them_into_archives(spark: SparkSess
 
 @pytest.mark.parametrize("unit", ["ns", "ms", "h"])
 def test_times_are_those_of_spark_where_they_are_asked_for(spark: SparkSession, tmp_path: Path, unit: str) -> None:
-    ns = UNIT_NS[unit]
+    ns = TICK_NS[unit]
     instants = [-1, 0, 1_700_000_000_000_000_789 // ns, *([2**61] if unit != "ns" else [])]
     rows = [(instants[0], 7, "a"), *[(ts, None, "b") for ts in instants[1:]]]
     with minidsms.connect(time_unit=unit) as db:

@@ -123,9 +123,9 @@ def _duration(session: Session, text: str, arguments: Arguments) -> int:
         raise arguments.wrong(f'"+{text}" is no length of time: for example +500, +30s, +5m, +1h')
     if not match[2]:
         return int(match[1])
-    from minidsms.settings import UNIT_NS
+    from minidsms.cql.words import TICK_NS
 
-    return int(match[1]) * UNIT_NS[match[2]] // session.db.tick_ns
+    return int(match[1]) * TICK_NS[match[2]] // session.db.tick_ns
 
 
 FEED = Command(
