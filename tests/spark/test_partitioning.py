@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from random import Random
+
 import pytest
 
 from minidsms.cql.binder import bind
 from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
 from minidsms.cql.parser import parse_query
 from minidsms.elements import Schema, Type
-from minidsms.spark.partitioning import ByKey, BySlices, Whole, partitioning
+from minidsms.spark.partitioning import ByKey, BySlices, Whole, by_key, partitioning
+from minidsms.testing.compare import bind_case, netted, run_definition
+from minidsms.testing.feeds import Push, random_feed
+from minidsms.testing.generators import Case, declaration, with_feed
 from minidsms.testing.user_definitions import USER_AGGREGATES, USER_FUNCTIONS
+from tests.seeds import seeds
 
 S = Schema.of(("k", Type.INTEGER), ("v", Type.INTEGER))
 LISTS = Schema.of(("k", Type.INTEGER), ("list", Type.INTEGER.list_type))
@@ -84,3 +91,47 @@ def test_what_cannot_be_cut_says_why(text: str, word: str) -> None:
     assert isinstance(found, Whole)
     assert word in found.no_key
     assert "without bound" in found.no_time
+
+
+NAMES = ["Sa", "Sb", "Sf", "Rel"]
+BY_KEY = (
+    "SELECT k + 1 AS n, k FROM Sa [RANGE 3] WHERE v > 1",
+    "SELECT k, SUM(v) AS s, MAX(x) AS m FROM Sa GROUP BY k",
+    "SELECT a.k, b.v FROM Sa [PARTITION BY k ROWS 1] AS a, Sb [RANGE 3] AS b, Rel AS r WHERE a.k = b.k AND b.k = r.k",
+    "SELECT a.k, b.v FROM Sa [RANGE 4] AS a LEFT JOIN Sb AS b ON a.k = b.k AND a.v < b.v",
+    "SELECT DISTINCT t, k FROM Sa [RANGE 5 SLIDE 2]",
+    "SELECT k FROM Sa [RANGE 5] UNION SELECT k FROM Rel",
+    "SELECT k, t FROM Sa EXCEPT ALL SELECT k, t FROM Sb [RANGE 3]",
+    "SELECT k, v FROM Sa [RANGE 9] WHERE k IN (SELECT k FROM Sb [RANGE 4])",
+    "SELECT k, v FROM Sa AS a WHERE NOT EXISTS (SELECT * FROM Sb [RANGE 4] AS b WHERE b.k = a.k)",
+    "SELECT k, (SELECT SUM(v) FROM Sb WHERE Sb.k = Sa.k) AS s FROM Sa",
+    "SELECT k, window_end, COUNT(*) AS n FROM Sa [HOP 4 EVERY 2] GROUP BY k, window_end",
+    "SELECT k, ts, e FROM Sf [RANGE 6], UNNEST(l) AS e",
+    "SELECT e, k, COUNT(*) AS n FROM Sf, UNNEST(l) AS e GROUP BY e, k",
+    "SELECT DSTREAM(k, v) FROM Sa [PARTITION BY k ROWS 2]",
+    "SELECT k, COUNT(*) AS n FROM (SELECT ISTREAM(k, v) FROM Sa [RANGE 3] WHERE v < 3) [RANGE 4] GROUP BY k",
+)
+
+
+def parts_of(case: Case, how: ByKey) -> Iterator[Case]:
+    """The case with those elements alone whose keys are of one part."""
+    for part in range(3):
+        pushes = [
+            Push(s.name, tuple(e for e in s.rows if hash(e[2][how.columns[s.name.lower()]]) % 3 == part))
+            if isinstance(s, Push) and s.name.lower() in how.columns
+            else s
+            for s in case.feed
+        ]
+        yield with_feed(case, tuple(step for step in pushes if not isinstance(step, Push) or step.rows))
+
+
+@pytest.mark.parametrize("query", BY_KEY)
+def test_the_answers_of_the_parts_are_together_that_of_the_whole(query: str) -> None:
+    from minidsms.spark.compiler import logical_plan
+
+    for seed in seeds(12):
+        case = Case(tuple(map(declaration, NAMES)), query, random_feed(Random(seed), NAMES, 16, may_be_extreme=False))
+        how = by_key(logical_plan(bind_case(case).node, query))
+        assert isinstance(how, ByKey)
+        together = [change for part in parts_of(case, how) for change in run_definition(part).changes]
+        assert netted(together) == run_definition(case).netted
