@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from random import Random
-from types import SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -225,9 +225,6 @@ BACK = (
 """Frames that end at the row or before it."""
 
 
-usual_frames = SimpleNamespace(**vars(frames))
-
-
 def case_of_stream(seed: int) -> Case:
     """Calls over a stream that look at no row behind a row; often many rows of a partition come at one instant."""
     rng = Random(seed)
@@ -359,57 +356,57 @@ def case_of_first_rows(seed: int) -> Case:
     return Case((declaration(name),), select, random_feed(rng, [name], 60, may_be_extreme=False))
 
 
-usual_room = SimpleNamespace(**vars(sorted_partitions))
-usual_first_rows = SimpleNamespace(**vars(first_rows))
-
-
 SIZES = (1, 2, 7, 65_536)
 """Of batches: seeds take them by turns, and every one in the long runs."""
 
 
+def agrees(
+    case_of: Callable[[int], Case], seed: int, patch: pytest.MonkeyPatch, few: Mapping[ModuleType, Mapping[str, int]]
+) -> None:
+    """The case of a seed is answered as defined. few: constants of modules for odd seeds: few rows are many."""
+    case = case_of(seed)
+    with patch.context() as patched:
+        for module, constants in few.items() if seed % 2 else ():
+            for name, value in constants.items():
+                patched.setattr(module, name, value)
+        assert check(case, batch_size=SIZES[seed // 2 % 4]) == "agreed", case
+
+
 @pytest.mark.parametrize("first", seeds(0, 100, 50))
 def test_ranks_and_neighbours_are_those_of_the_definition(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = {sorted_partitions: {"_FIRST_ROOM": 2, "_LARGEST_OUTPUT": 8, "_WORTH_SHRINKING": 8}}
     for seed in range(first, first + 50):
-        for name, few in (("_FIRST_ROOM", 2), ("_LARGEST_OUTPUT", 8), ("_WORTH_SHRINKING", 8)):
-            monkeypatch.setattr(sorted_partitions, name, few if seed % 2 else getattr(usual_room, name))
-        case = case_of_ranks(seed)
-        assert check(case, batch_size=SIZES[seed // 2 % 4]) == "agreed", case
+        agrees(case_of_ranks, seed, monkeypatch, few)
 
 
 @pytest.mark.parametrize("first", seeds(0, 100, 50))
 def test_first_rows_are_those_of_the_definition(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = {
+        first_rows: {"_LEAST": 1, "_TIMES": 1, "_MANY": 1, "_AT_ONCE": 3},
+        sorted_partitions: {"_FIRST_ROOM": 2, "_LARGEST_OUTPUT": 8, "_WORTH_SHRINKING": 2},
+    }
     for seed in range(first, first + 50):
-        for name, few in (("_LEAST", 1), ("_TIMES", 1), ("_MANY", 1), ("_AT_ONCE", 3)):
-            monkeypatch.setattr(first_rows, name, few if seed % 2 else getattr(usual_first_rows, name))
-        for name, few in (("_FIRST_ROOM", 2), ("_LARGEST_OUTPUT", 8), ("_WORTH_SHRINKING", 2)):
-            monkeypatch.setattr(sorted_partitions, name, few if seed % 2 else getattr(usual_room, name))
-        case = case_of_first_rows(seed)
-        assert check(case, batch_size=SIZES[seed // 2 % 4]) == "agreed", case
+        agrees(case_of_first_rows, seed, monkeypatch, few)
 
 
 @pytest.mark.parametrize("first", seeds(0, 100, 50))
 def test_the_answer_over_a_stream_is_that_of_the_definition(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = {frames: {"_FEWEST": 4, "_MOST": 4, "_FIRST_ROWS": 2, "_WORTH_SHRINKING": 8}}
     for seed in range(first, first + 50):
-        for name, few in (("_FEWEST", 4), ("_MOST", 4), ("_FIRST_ROWS", 2), ("_WORTH_SHRINKING", 8)):
-            monkeypatch.setattr(frames, name, few if seed % 2 else getattr(usual_frames, name))
-        case = case_of_stream(seed)
-        assert check(case, batch_size=SIZES[seed // 2 % 4]) == "agreed", case
+        agrees(case_of_stream, seed, monkeypatch, few)
 
 
 @pytest.mark.parametrize("first", seeds(0, 100, 50))
-def test_the_answer_is_that_of_the_definition(first: int) -> None:
+def test_the_answer_is_that_of_the_definition(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(first, first + 50):
-        case = random_case(seed)
-        assert check(case, batch_size=SIZES[seed // 2 % 4]) == "agreed", case
+        agrees(random_case, seed, monkeypatch, {})
 
 
 @pytest.mark.parametrize("first", seeds(0, 150, 50))
 def test_frames_over_rows_of_all_types_are_those_of_the_definition(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = {sorted_partitions: {"_FIRST_ROOM": 2, "_LARGEST_OUTPUT": 8, "_WORTH_SHRINKING": 8}}
     for seed in range(first, first + 50):
-        for name, few in (("_FIRST_ROOM", 2), ("_LARGEST_OUTPUT", 8), ("_WORTH_SHRINKING", 8)):
-            monkeypatch.setattr(sorted_partitions, name, few if seed % 2 else getattr(usual_room, name))
-        case = case_of_frames(seed)
-        assert check(case, batch_size=SIZES[seed // 2 % 4]) == "agreed", case
+        agrees(case_of_frames, seed, monkeypatch, few)
 
 
 @pytest.mark.parametrize("first", seeds(0, 100, 50))
