@@ -118,6 +118,12 @@ class Connection(Archiving, ReadsSources):
         """Carry out the statements of a text; the last one's result."""
         return create_written(self, text) or statements.execute(self, text)
 
+    def set(self, name: str, value: Any) -> None:
+        """Change a setting, as SET does; takes effect at once."""
+        with self.lock:
+            self._check()
+            super().set(name, value)
+
     def position(self, name: str) -> int:
         """How many elements of a stream or relation a connection with a folder has on disk."""
         raise Error(_KEEPS_NOTHING)

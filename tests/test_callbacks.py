@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -120,13 +121,29 @@ def test_an_interrupt_fails_the_queries_in_flight_and_leaves_the_connection_usab
     assert later.fetch() == [Change(7, 1, (5,))]
 
 
-def test_a_user_function_must_not_use_the_connection_that_calls_it(db: Connection) -> None:
-    db.create_function("pushing", lambda v: db.push("S", (v,), ts=100), ["INTEGER"], "INTEGER")
+@pytest.mark.parametrize("use", [lambda db: db.push("S", (1,), ts=100), lambda db: db.set("sharing", "off")])
+def test_a_user_function_must_not_use_the_connection_that_calls_it(
+    db: Connection, use: Callable[[Connection], int]
+) -> None:
+    db.create_function("pushing", lambda v: use(db), ["INTEGER"], "INTEGER")
     q = db.query("SELECT ISTREAM(pushing(v)) FROM S [NOW]")
     db.push("S", (0,), ts=0)
     db.advance(0)
     with pytest.raises(QueryError, match="must not use the connection"):
         q.fetch()
+
+
+def test_a_setting_waits_for_the_call_of_another_thread(db: Connection) -> None:
+    setting = threading.Thread(target=db.set, args=("sharing", "off"))
+    with db.lock:
+        setting.start()
+        setting.join(0.1)
+        assert db.settings["sharing"] == "on"
+    setting.join()
+    assert db.settings["sharing"] == "off"
+    db.close()
+    with pytest.raises(ClosedError):
+        db.set("sharing", "on")
 
 
 def test_an_exception_that_cannot_say_what_it_is_still_fails_only_its_query(db: Connection) -> None:

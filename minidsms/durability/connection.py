@@ -134,13 +134,12 @@ class DurableConnection(Connection):
         self._go_on_with_files()
         self._go_on_with_sources()
         if given.get("safe") == "on":
-            self.set("safe", "on")
+            super().set("safe", "on")
         for name, value in given.items():
             if self.settings[name] != value and name not in _OF_PROCESS:
                 if not SETTINGS[name].live:
                     raise Error(f"{name} = {self.settings[name]!r} in the folder '{self.folder}', and stays so")
-                with self.lock, self.logged("setting", name=name, value=value):
-                    self.set(name, value)
+                self.set(name, value)
         self.checkpoints.every(self.settings.checkpoint_s)
 
     def _hold_limits(self) -> None:
@@ -333,18 +332,20 @@ class DurableConnection(Connection):
             super().create_aggregate(name, cls, types, type)
 
     def set(self, name: str, value: Any) -> None:
-        check_setting(name, checked(name, value))
-        if self.log is not None:
-            self.owned.lock.check()
-        before = self.settings[name.lower()]
-        super().set(name, value)
-        if self.log is not None:
-            self.log.durability = self.settings["durability"]
-            try:
-                self.checkpoints.every(self.settings.checkpoint_s)
-            except Error:
-                super().set(name, before)
-                raise
+        value = checked(name, value)
+        check_setting(name, value)
+        with self.lock, self.logged("setting", name=name, value=value):
+            if self.log is not None:
+                self.owned.lock.check()
+            before = self.settings[name.lower()]
+            super().set(name, value)
+            if self.log is not None:
+                self.log.durability = self.settings["durability"]
+                try:
+                    self.checkpoints.every(self.settings.checkpoint_s)
+                except Error:
+                    super().set(name, before)
+                    raise
 
     # ---------------------------------------------------------------------------------------------------- elements
 

@@ -52,7 +52,7 @@ The header's "kind" is one of
     rules ended, left taken          name; those queries are closed, by their names (queries); answers of rows that are
                                      gone have been fetched
     call        query, method, ..    a method of a query: set, pause, resume, pin_plan, unpin_plan, close_sink, close
-    setting     name, value          a setting that a connection was opened with
+    setting     name, value          a setting that a connection was opened with, or `db.set` has changed
 
 "from" says source (its number among those of the input), at, rows, bad, rejected: `sources.source.ReadUntil`.
 

@@ -142,6 +142,24 @@ def test_settings_may_change_between_stop_and_start(folder: str) -> None:
         minidsms.connect(folder, time_unit="s")
 
 
+@pytest.mark.parametrize("reopen", [lambda db: None, lambda db: db.checkpoint()])
+def test_settings_that_set_changes_are_kept_as_those_of_statements(
+    folder: str, reopen: Callable[[minidsms.Connection], None]
+) -> None:
+    with minidsms.connect(folder) as db:
+        db.execute("CREATE STREAM S (v INTEGER)")
+        db.set("rstream", "ticks")
+        db.set("memory_limit", "1 GB")
+        db.query("RSTREAM (SELECT v FROM S [RANGE 3])", "q")
+        db.set("rstream", "events")
+        db.push("S", (1,), ts=1)
+        reopen(db)
+    with minidsms.connect(folder) as db:
+        assert (db.settings["rstream"], db.settings["memory_limit"]) == ("events", 2**30)
+        db.advance(4)
+        assert [change.ts for change in db.queries["q"].fetch()] == [1, 2, 3]
+
+
 def test_elements_that_are_left_come_back_unprocessed(folder: str) -> None:
     db = opened(folder)
     db.push("S", [(1, "a"), (2, "b")], ts=[0, 1], block=False)
