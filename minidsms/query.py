@@ -393,6 +393,12 @@ class Query(RunningQuery, AsFrames):
 
     # ---------------------------------------------------------------------------------------------- introspection
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes the query holds: answers, the state of its operators, and its part of the input that waits."""
+        with self._connection.lock:
+            return super().nbytes
+
     def decisions(self) -> list[Decision]:
         """Every change of the running plan, oldest first: when, why, from what to what, and what it gained."""
         with self._connection.lock:

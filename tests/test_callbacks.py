@@ -146,6 +146,19 @@ def test_a_setting_waits_for_the_call_of_another_thread(db: Connection) -> None:
         db.set("sharing", "on")
 
 
+def test_the_bytes_that_a_query_holds_are_counted_while_no_other_thread_changes_its_plan(db: Connection) -> None:
+    q = db.query("SELECT v, COUNT(*) FROM S [RANGE 3] GROUP BY v")
+    held: list[int] = []
+    counting = threading.Thread(target=lambda: held.append(q.nbytes))
+    with db.lock:
+        counting.start()
+        counting.join(0.1)
+        assert not held
+        q.close()
+    counting.join()
+    assert held == [0]
+
+
 def test_an_exception_that_cannot_say_what_it_is_still_fails_only_its_query(db: Connection) -> None:
     class MuteError(Exception):
         def __str__(self) -> str:
