@@ -6,7 +6,8 @@ Invariant: it holds exactly the rows present, each as often as it is there.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,8 +18,21 @@ _ROW_BYTES = 300
 """About what a row takes."""
 
 
+@dataclass(frozen=True)
+class Replacement:
+    """Changes after which each row given stands alone under its key: instants, signs, rows as columns and as words;
+    none where all stand so already.  now: the row that then stands under each key given.
+    """
+
+    instants: Int64Array
+    signs: Int8Array
+    columns: Sequence[Column]
+    words: Int64Array
+    now: Mapping[_Words, list[_Words]]
+
+
 class KeyedRows:
-    """A follower of a relation. key: the columns of its KEY.  present: the rows there now."""
+    """The rows of a relation. key: the columns of its KEY.  present: the rows there now."""
 
     def __init__(self, schema: Schema, key: Sequence[int], present: Batch) -> None:
         self._schema = schema
@@ -38,10 +52,8 @@ class KeyedRows:
         for key, row, sign in zip(*self._keys_and_rows(columns), present):
             self._change(key, row, sign)
 
-    def replacing(
-        self, instants: Int64Array, columns: Sequence[Column]
-    ) -> tuple[Int64Array, Int8Array, Sequence[Column]]:
-        """The changes after which each row stands alone under its key, the last of several: instants, signs, rows."""
+    def replacing(self, instants: Int64Array, columns: Sequence[Column]) -> Replacement:
+        """By which changes each row comes to stand alone under its key, the last of several."""
         now: dict[_Words, list[_Words]] = {}
         changes: list[tuple[int, int, _Words]] = []
         for ts, key, row in zip(instants.tolist(), *self._keys_and_rows(columns)):
@@ -52,7 +64,12 @@ class KeyedRows:
             now[key] = [row]
         words = np.array([row for _, _, row in changes], np.int64).reshape(-1, words_width(len(columns)))
         signs = np.array([sign for _, sign, _ in changes], np.int8)
-        return np.array([ts for ts, _, _ in changes], np.int64), signs, columns_of_words(words, self._schema)
+        changed = np.array([ts for ts, _, _ in changes], np.int64)
+        return Replacement(changed, signs, columns_of_words(words, self._schema), words, now)
+
+    def replace(self, by: Replacement) -> None:
+        """The changes that `replacing` gave have been made."""
+        self._rows.update(by.now)
 
     def _keys_and_rows(self, columns: Sequence[Column]) -> tuple[list[_Words], list[_Words]]:
         """Of each row the words of its KEY, every one behind a bit for NULL, and all words."""

@@ -18,7 +18,7 @@ from minidsms.cql.errors import DataError, Error, LateElementError, one_line
 from minidsms.elements import MAX_INSTANT, MIN_INSTANT, Column, Int8Array, Int64Array, Type, has_true
 from minidsms.inputs.arrays import ColumnReader
 from minidsms.inputs.conversion import Converter
-from minidsms.inputs.keyed_rows import KeyedRows
+from minidsms.inputs.keyed_rows import KeyedRows, Replacement
 from minidsms.inputs.rejected import InputCounters, RejectedRows
 from minidsms.inputs.values import ValueRefused, is_integer, show
 from minidsms.synopses.relation_store import RelationStore
@@ -101,7 +101,10 @@ class RelationInput:
         n, columns = self.converter.columns(data)
         signs = self._read_signs(sign, n)
         instants = self.converter.instants(self.first_open() if ts is None else ts, n)
-        return self._change(instants, signs, columns) if n else 0
+        if n == 0:
+            return 0
+        self._check_order(instants)
+        return self._change(instants, signs, columns)
 
     def advance(self, ts: int) -> None:
         """A heartbeat: no change at or before ts comes any more. It moves queries for which only relations change."""
@@ -141,10 +144,9 @@ class RelationInput:
         self._check_order(instants)
         if self._keyed is None:
             self._keyed = KeyedRows(self.schema, self.definition.key, self.store.present())
-            self.followers.append(self._keyed)
-        changed, signs, rows = self._keyed.replacing(instants, columns)
-        if len(changed):
-            self._change(changed, signs, rows)
+        made = self._keyed.replacing(instants, columns)
+        if len(made.instants):
+            self._change(made.instants, made.signs, made.columns, made)
         return n
 
     def exchange(self, leaving: Sequence[Column], coming: Sequence[Column] | None) -> int:
@@ -154,19 +156,23 @@ class RelationInput:
         if coming is not None:
             columns = [Column.concat(pair) for pair in zip(leaving, coming)]
             signs = np.concatenate([signs, -signs])
-        self._change(np.full(len(signs), self.first_open(), np.int64), signs, columns)
+        instants = np.full(len(signs), self.first_open(), np.int64)
+        self._check_order(instants)
+        self._change(instants, signs, columns)
         return n
 
-    def _change(self, instants: Int64Array, signs: Int8Array | None, columns: Sequence[Column]) -> int:
+    def _change(
+        self, instants: Int64Array, signs: Int8Array | None, columns: Sequence[Column], made: Replacement | None = None
+    ) -> int:
+        """made: what the changes are, where rows replace others."""
         n = len(instants)
-        self._check_order(instants)
         if self.recorder is not None:
             self.recorder.check_resumed()
         if self._memory is not None:
             self._memory(n * 8 * (len(columns) + 2))
         if self.journal is not None:
             self.journal.add(instants, signs, columns)
-        bad = self.store.append(instants, signs, columns)
+        bad = self.store.append(instants, signs, columns, None if made is None else made.words)
         if bad >= 0:
             if self.journal is not None:
                 self.journal.retract(n)
@@ -177,6 +183,10 @@ class RelationInput:
             )
         if self.recorder is not None:
             self.recorder.add(instants, signs, columns)
+        if self._keyed is not None and made is None:
+            self._keyed.add(instants, signs, columns)
+        elif self._keyed is not None and made is not None:
+            self._keyed.replace(made)
         for follower in self.followers:
             follower.add(instants, signs, columns)
         self.last_ts = int(instants[-1])

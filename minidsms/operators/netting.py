@@ -6,8 +6,10 @@ signs are looked at row by row.
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +21,12 @@ Ranks = Callable[[Int64Array], Int64Array]
 """Ranks of TEXT codes, in the order of their texts."""
 
 
-def load() -> None:
-    """Load the kernels of `surviving` when a query that may need them starts, not at its first mixed instant."""
-    importlib.import_module("minidsms.kernels.netting")
+@functools.cache
+def load() -> Any:
+    """The kernels of `surviving`, which are loaded when a query that may need them starts, not at its first mixed
+    instant.
+    """
+    return importlib.import_module("minidsms.kernels.netting")
 
 
 def surviving(batch: Batch, wanted: int = 0) -> Int64Array | None:
@@ -35,8 +40,7 @@ def surviving(batch: Batch, wanted: int = 0) -> Int64Array | None:
     n = len(sign)
     if n == 1:
         return None if not wanted or sign.item(0) == wanted else _NO_ROWS
-    from minidsms.kernels import netting as kernels
-
+    kernels = load()
     ts, sign, rows = normal(batch.ts), normal(sign), np.empty(n, np.int64)
     m = kernels.of_sign(ts, sign, batch.is_netted, wanted, rows)
     if m == kernels.MIXED:

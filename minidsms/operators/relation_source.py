@@ -8,7 +8,7 @@ import numpy as np
 
 from minidsms.elements import MIN_INSTANT, Batch, Int64Array, Schema, has_true
 from minidsms.kernels.arrays import normal
-from minidsms.operators.netting import surviving
+from minidsms.operators.netting import load, surviving
 from minidsms.operators.operator import Description, Operator
 from minidsms.synopses.relation_store import RelationStore
 
@@ -105,9 +105,7 @@ def in_order(changes: Batch) -> Batch:
     if sign is None:
         is_late = has_true(ts[1:] < ts[:-1])
     else:
-        from minidsms.kernels.netting import is_in_order
-
-        is_late = not is_in_order(normal(ts), normal(sign))
+        is_late = not load().is_in_order(normal(ts), normal(sign))
     if is_late:
         changes = changes.take(np.lexsort((changes.signs, ts)))
     kept = surviving(changes)

@@ -50,17 +50,20 @@ class RelationStore:
     def nbytes(self) -> int:
         return self._log.nbytes + self._bag.nbytes + sum(mirror.nbytes for mirror in self.mirrors)
 
-    def append(self, ts: Int64Array, sign: Int8Array | None, columns: Sequence[Column]) -> int:
+    def append(
+        self, ts: Int64Array, sign: Int8Array | None, columns: Sequence[Column], words: Int64Array | None = None
+    ) -> int:
         """Make changes; returns -1, or the first deletion that cancels no row. Then, or with a MemoryError, nothing has
         changed.
 
-        ts: (n,) nondecreasing, not below the last.  sign: (n,), or None for insertions only.
+        ts: (n,) nondecreasing, not below the last.  sign: (n,), or None for insertions only.  words: of `row_words`,
+        where they are known.
         """
         logged = [*columns, Column(np.ones(len(ts), np.bool_) if sign is None else sign > 0)]
         self._log.prepare(ts, logged)
         for mirror in self.mirrors:
             mirror._log.prepare(ts, logged)
-        bad = self._bag.apply(ts, sign, row_words(columns))
+        bad = self._bag.apply(ts, sign, row_words(columns) if words is None else words)
         if bad < 0:
             self._log.append(ts, logged)
             for mirror in self.mirrors:

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from minidsms.elements import Batch, BoolArray, Int8Array, Int64Array, Schema
+from minidsms.kernels.arrays import normal
 
 _WORTH_COMPACTING = 1024
 
@@ -25,8 +26,10 @@ class RowBag:
 
     def __init__(self, schema: Schema) -> None:
         # numba is loaded with the first relation, not with the package.
+        from minidsms.kernels.row_bag import change
         from minidsms.synopses.key_table import KeyTable
 
+        self._change = change
         self.schema = schema
         self._table = KeyTable.of_schema(schema)
         self._counts: Int64Array = np.zeros(self._table.capacity, np.int64)
@@ -48,9 +51,6 @@ class RowBag:
         ts: (n,) nondecreasing, not below those before.  sign: (n,), None for insertions only.  words: (n, w), of
         `elements.row_words`.
         """
-        from minidsms.kernels.arrays import normal
-        from minidsms.kernels.row_bag import change
-
         n = len(ts)
         try:
             ids = self._table.acquire(words)
@@ -63,7 +63,7 @@ class RowBag:
                 self._release(self._table.live())
             raise
         # From here on nothing fails.
-        bad = change(instants, signs, ids, self._counts, self._ts, self._ids, self._logged, gone)
+        bad = self._change(instants, signs, ids, self._counts, self._ts, self._ids, self._logged, gone)
         inserted = gone.item(n + 1)
         self._logged += inserted
         if bad < 0:
