@@ -83,6 +83,8 @@ class Programmed:
         self._far = 0
         self._form: Form | None = None
         self._run: Callable[..., int] | None = None
+        self._kernels: Any = None
+        """Their module, once it is loaded: to import it in each call takes longer than to read it here."""
         self._places: tuple[int, ...] = ()
         """Which expressions the program computes, ..."""
         self._types: tuple[Type, ...] = ()
@@ -123,7 +125,7 @@ class Programmed:
         values = [Value(_typed(words, type_)) for words, type_ in zip(out, self._types)]
         if has_states:
             for value, its in zip(values, states):
-                _set_states(value, its)
+                self._set_states(value, its)
         if len(values) == len(self._exprs):
             return values
         found: list[Value | None] = [None] * len(self._exprs)
@@ -142,14 +144,16 @@ class Programmed:
         if least == -1 or self._program is None:
             return None
         found = self._run_program(self._program, frame, rows, out, states)
-        if found < least and self._is_far(found):
+        if found < least and found == self._kernels.FAR:
             found = self._run_program(self._for_far(), frame, rows, out, states)
         return None if found < least else found
 
-    def _is_far(self, found: int) -> bool:
-        from minidsms.kernels.expressions import FAR
-
-        return found == FAR
+    def _set_states(self, value: Value, states: Int8Array) -> None:
+        kernels, told = self._kernels, states.tobytes()
+        has_failed = kernels.FAILED in told
+        if has_failed or kernels.NULL in told:
+            value.valid = np.logical_not(states)  # FINE is 0
+            value.failed = states == kernels.FAILED if has_failed else None
 
     def _for_far(self) -> Program:
         """The program for any integers, which takes the place of one for narrow ones that was called in vain."""
@@ -199,8 +203,8 @@ class Programmed:
             if self._rows < KERNELS_FROM and not is_loaded:
                 return False
             with COMPILED.counted():
-                from minidsms.kernels.expressions import run_program
-            self._form = run_program.form()
+                from minidsms.kernels import expressions
+            self._kernels, self._form = expressions, expressions.run_program.form()
         elif self._form.has_failed and asked != "at once":
             return False
         self._run = self._form.compiled() if asked == "at once" else self._form.code()
@@ -234,13 +238,3 @@ def _typed(words: Int64Array, type_: Type) -> Any:
     if type_ is Type.FLOAT:
         return words.view(np.float64)
     return words.astype(np.bool_) if type_ is Type.BOOLEAN else words
-
-
-def _set_states(value: Value, states: Int8Array) -> None:
-    from minidsms.kernels.expressions import FAILED, FINE, NULL
-
-    told = states.tobytes()
-    has_failed = FAILED in told
-    if has_failed or NULL in told:
-        value.valid = states == FINE
-        value.failed = states == FAILED if has_failed else None

@@ -335,7 +335,6 @@ class Operator:
         counters = self.counters
         untimed = counters.untimed
         start = 0 if untimed and consumed < SMALL else perf_counter_ns() - COMPILED.wall_ns
-        self._latest = MIN_INSTANT if self.progress != MIN_INSTANT else _first_instant(batches)
         given, n, emission = None, 0, _NO_MORE
         try:
             if self.compilation is not None:
@@ -368,13 +367,16 @@ class Operator:
                 counters.elements_out += n
                 self.progress = until
             else:
-                self._until = until
-                self._emit(emission if given is None else chain((given,), emission))
+                self._until, self._latest = until, self._before(batches)
+                emission = emission if given is None else chain((given,), emission)
                 given, n = QUEUED, 0
+                self._emit(emission)
             if allowance.is_clocked and not n and not self.is_entrance:  # `take` has looked
                 allowance.check_time()
         except (MemoryLimitError, TimeLimitError, MemoryError) as error:
             self._until = until
+            if given is not QUEUED:
+                self._latest = self._before(batches)
             self._run_out(error)
             given = QUEUED
         if start:
@@ -426,7 +428,7 @@ class Operator:
                 if batch is not None:
                     consumed += len(batch.ts)
                 batches.append(batch)
-            self._latest = MIN_INSTANT if self.progress != MIN_INSTANT else _first_instant(batches)
+            self._latest = self._before(batches)
             if not consumed and not self.acts_on_time:
                 self._complete()
                 return 0
@@ -452,6 +454,14 @@ class Operator:
         else:
             counters.untimed = untimed - 1
         return consumed
+
+    def _before(self, batches: Sequence[Batch | None]) -> int:
+        """The first instant that may have no answer as a slice begins, if that is behind its progress: before its first
+        element nothing can have happened.
+        """
+        if self.progress != MIN_INSTANT:
+            return MIN_INSTANT
+        return min((int(batch.ts[0]) for batch in batches if batch is not None), default=MIN_INSTANT)
 
     def _stands_for_others(self, consumed: int) -> bool:
         return not self.counters.untimed and consumed < SMALL
@@ -560,8 +570,3 @@ class Operator:
         for queue in self.outputs:
             if progress > queue.progress:
                 queue.progress = progress
-
-
-def _first_instant(batches: Sequence[Batch | None]) -> int:
-    """Before its first element nothing can have happened."""
-    return min((int(batch.ts[0]) for batch in batches if batch is not None), default=MIN_INSTANT)

@@ -147,18 +147,18 @@ class PartitionStub:
         """The rows put out: from the batch where origin >= 0, else from slot -1 - origin."""
         if not self._kept or not len(origin):
             return []
-        from_slots = (origin < 0).nonzero()[0]
-        if batch is not None and not len(from_slots):
+        from_batch = NO_INSTANTS if batch is None else (origin >= 0).nonzero()[0]
+        if batch is not None and len(from_batch) == len(origin):
             return [batch.column(i).take(origin) for i in self._kept]
-        # Of what comes, some slot is read, and written over.
-        slots = np.maximum(-1 - origin, 0)
+        slots = ~origin
+        if len(from_batch):
+            slots[from_batch] = 0  # some slot is read, and written over
         columns = [
-            Column(values[slots], None if valid is None else valid[slots])
+            Column(values.take(slots), None if valid is None else valid.take(slots))
             for values, valid in zip(self._values, self._valid)
         ]
-        if batch is None or len(from_slots) == len(origin):
+        if batch is None or not len(from_batch):
             return columns
-        from_batch = (origin >= 0).nonzero()[0]
         arrivals = origin[from_batch]
         for i, mixed in zip(self._kept, columns):
             new = batch.column(i)

@@ -212,7 +212,7 @@ class SortedPartitions:
 
     def columns(self, told: kernels.RankedRows, type_: Type) -> list[Column]:
         """Of rows that `take` or `present` gives, in arrays of their own; the result has this type."""
-        valid = None if is_all_true(told.told) else told.told != 0
+        valid = None if is_all_true(told.told) else told.told.astype(np.bool_)
         results = self._codes_of(told) if self._sums_digits else told.results.copy()
         return [*columns_of_words(told.words, self.schema), Column.from_words(results, valid, type_)]
 
@@ -237,7 +237,8 @@ class SortedPartitions:
     def _let_go(self, emptied: Int64Array) -> None:
         """Forget partitions that are empty, and give memory back where most of it is free."""
         if self._partition and len(emptied):
-            self._table.release(emptied[self._partitions[emptied, kernels.COUNT] == 0])
+            counts = self._partitions[:, kernels.COUNT].take(emptied)  # an index of two takes 2 us more
+            self._table.release(emptied[counts == 0])
             kept = self._table.compact()
             if kept is not None:
                 partitions = np.zeros((self._table.capacity, self._fields), np.int64)
