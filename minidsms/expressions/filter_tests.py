@@ -47,6 +47,11 @@ class ValueTest(Protocol):
     def compiled(self, values: AnyArray, rows: Int64Array, layout: int) -> Int64Array | None:
         """The rows that pass, by a kernel; None where there is none for such values."""
 
+    def words(self) -> tuple[int, ...] | None:
+        """What the kernel of programs reads of it (`kernels.expressions`): its kind, what it asks, and whether it is
+        negated; None where there is no such kind. Addresses are good as long as the test is there.
+        """
+
 
 def keep(test: ValueTest, values: AnyArray, rows: Int64Array | None, layout: int, use_kernels: bool) -> Int64Array:
     """The positions that pass, ascending. rows: those in question, None for all (then the layout is DENSE)."""
@@ -88,6 +93,9 @@ class IsTrue:
     def compiled(self, values: AnyArray, rows: Int64Array, layout: int) -> Int64Array | None:
         return None
 
+    def words(self) -> tuple[int, ...] | None:
+        return None
+
 
 @dataclass(frozen=True)
 class IntegerRange:
@@ -116,6 +124,11 @@ class IntegerRange:
         arguments = (normal(values), rows, layout, self.divisor, self.lo, self.hi, self.negated)
         return filtering.keep(filtering.keep_integers, *arguments, room=room)
 
+    def words(self) -> tuple[int, ...] | None:
+        from minidsms.kernels.expressions import INTEGERS
+
+        return INTEGERS, self.divisor, self.lo, self.hi, self.negated
+
 
 @dataclass(frozen=True)
 class FloatRange:
@@ -137,6 +150,11 @@ class FloatRange:
         room = len(values) if layout == DENSE else len(rows)
         arguments = (normal(values), rows, layout, self.lo, self.hi, self.negated)
         return filtering.keep(filtering.keep_floats, *arguments, room=room)
+
+    def words(self) -> tuple[int, ...] | None:
+        from minidsms.kernels.expressions import FLOATS
+
+        return FLOATS, 0, *np.array([self.lo, self.hi]).view(np.int64).tolist(), self.negated
 
 
 def _inside(values: Any, test: IntegerRange | FloatRange, least: float, greatest: float) -> BoolArray:
@@ -172,14 +190,26 @@ class Members:
     def compiled(self, values: AnyArray, rows: Int64Array, layout: int) -> Int64Array | None:
         from minidsms.kernels import filtering
 
+        words = normal(Column(values).words())
+        room = len(words) if layout == DENSE else len(rows)
+        return filtering.keep(filtering.keep_members, words, rows, layout, *self._placed(), self.negated, room=room)
+
+    def words(self) -> tuple[int, ...] | None:
+        from minidsms.kernels.expressions import MEMBERS
+
+        slots, filled, shift = self._placed()
+        return MEMBERS, slots.ctypes.data, filled.ctypes.data, shift, self.negated
+
+    def _placed(self) -> tuple[Int64Array, BoolArray, int]:
+        """Where the kernel finds the items."""
+        from minidsms.kernels.filtering import place_members
+
         if self._table is None:
             bits = max(4, (8 * len(self.items)).bit_length())
             slots, filled = np.zeros(1 << bits, np.int64), np.zeros(1 << bits, np.bool_)
-            filtering.place_members(normal(Column(self.items).words()), 64 - bits, slots, filled)
+            place_members(normal(Column(self.items).words()), 64 - bits, slots, filled)
             self._table = slots, filled, 64 - bits
-        words = normal(Column(values).words())
-        room = len(words) if layout == DENSE else len(rows)
-        return filtering.keep(filtering.keep_members, words, rows, layout, *self._table, self.negated, room=room)
+        return self._table
 
 
 def split(expr: bound.Expr, dictionary: TextDictionary) -> tuple[bound.Expr, ValueTest]:

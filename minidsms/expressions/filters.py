@@ -16,6 +16,7 @@ from minidsms.cql.scalar_text import print_expression
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.expressions.compiler import Context, compile_quietly, is_thread_safe, programmed
 from minidsms.expressions.filter_tests import AT, DENSE, GATHERED, keep, split
+from minidsms.expressions.joint_program import Part
 from minidsms.expressions.value import Frame, full
 
 _MOST = 0.5
@@ -53,12 +54,13 @@ class TupleFilter(Protocol):
     """What a pipeline orders: something that drops tuples or lets them pass.
 
     text: as CQL.  is_fixed: it must stay where it was written.  is_thread_safe: several threads may ask it at once,
-    each of rows of its own.
+    each of rows of its own.  part: how it is run together with others, None where it must be called by itself.
     """
 
     text: str
     is_fixed: bool
     is_thread_safe: bool
+    part: Part | None
 
     def narrow(self, frame: Frame, rows: Int64Array | None, use_kernels: bool) -> tuple[Int64Array, Int64Array | None]:
         """(the rows on which the filter is TRUE or fails, those on which it fails or None), both ascending.
@@ -69,7 +71,7 @@ class TupleFilter(Protocol):
 
 class Filter:
     """One conjunct. text: as CQL.  is_fixed: it contains a user function that must stay where it was written.
-    is_thread_safe: of `TupleFilter`.
+    is_thread_safe, part: of `TupleFilter`.
     """
 
     def __init__(self, expr: bound.Expr, context: Context) -> None:
@@ -83,7 +85,9 @@ class Filter:
         operand, self._test = split(expr, context.dictionary)
         self._column = operand.index if isinstance(operand, bound.ColumnRef) else None
         self._node = compile_quietly(operand, context)
-        self._programmed = programmed((expr,), context, is_condition=True) if self._column is None else None
+        self._programmed = programmed((expr,), context, is_condition=True)
+        its = self._programmed
+        self.part = None if its is None or calls else Part(its, self._column, self._test)
 
     def narrow(self, frame: Frame, rows: Int64Array | None, use_kernels: bool) -> tuple[Int64Array, Int64Array | None]:
         """(the rows on which the filter is TRUE or fails, those on which it fails or None), both ascending.

@@ -19,6 +19,7 @@ from minidsms.elements import Batch, BoolArray, Column, Int64Array
 from minidsms.expressions.compiler import Context
 from minidsms.expressions.filter_tests import has_kernels
 from minidsms.expressions.filters import Filter, TupleFilter, conjuncts
+from minidsms.expressions.joint_program import JointProgram
 from minidsms.expressions.value import Frame
 
 Predicate = Callable[[Batch], tuple[BoolArray, BoolArray | None]]
@@ -32,6 +33,11 @@ def filters_of(expr: bound.Expr, context: Context) -> tuple[Filter, ...]:
     return tuple(Filter(part, context) for part in conjuncts(expr))
 
 
+def joint_of(filters: Sequence[TupleFilter]) -> JointProgram | None:
+    """Of filters that are often narrowed by together."""
+    return JointProgram.of([each.part for each in filters])
+
+
 def narrow_by(
     filters: Sequence[TupleFilter],
     order: Sequence[int],
@@ -39,24 +45,42 @@ def narrow_by(
     rows: Int64Array | None,
     use_kernels: bool,
     reached: list[int] | None = None,
+    joint: JointProgram | None = None,
 ) -> tuple[Int64Array | None, Int64Array | None]:
     """(the rows of a chunk that no filter drops, None for all; those on which one failed or None), both ascending.
 
     order: numbers of filters, the first to be evaluated first; it may leave some out.  rows: those in question, None
     for all.  reached: (len(order) + 1,) counters, to which are added the rows that reach each place and the end.
+    joint: of the filters.
     """
     wrong: Int64Array | None = None
+    n = frame.n if rows is None else len(rows)
     if reached is not None:
-        reached[0] += frame.n if rows is None else len(rows)
-    for place, number in enumerate(order, 1):
-        rows, failed = filters[number].narrow(frame, rows, use_kernels)
+        reached[0] += n
+    table = None if joint is None else joint.table(n, use_kernels)
+    runs = None if table is None else table.runs(order)
+    place, is_alone = 0, False
+    while place < len(order):
+        run = None if runs is None or is_alone else runs[place]
+        if run is None:
+            number = order[place]
+            rows, failed = filters[number].narrow(frame, rows, use_kernels)
+            counts = [len(rows)]
+            if is_alone:
+                joint.called(number)  # type: ignore[union-attr]
+            is_alone = False
+        else:
+            counts, rows, failed = joint.narrow(table, run, frame, rows)  # type: ignore[union-attr, arg-type]
+            is_alone = len(counts) < len(run)
         if failed is not None:
             wrong = failed if wrong is None else np.union1d(wrong, failed)
-        left = len(rows)
-        if not left:
-            return rows, None
-        if reached is not None:
-            reached[place] += left
+            is_alone = False
+        for left in counts:
+            place += 1
+            if not left:
+                return rows, None
+            if reached is not None:
+                reached[place] += left
     return rows, wrong
 
 
@@ -71,10 +95,14 @@ def settle(rows: Int64Array | None, wrong: Int64Array | None) -> tuple[Int64Arra
 
 
 def pass_filters(
-    filters: Sequence[TupleFilter], order: Sequence[int], frame: Frame, use_kernels: bool
+    filters: Sequence[TupleFilter],
+    order: Sequence[int],
+    frame: Frame,
+    use_kernels: bool,
+    joint: JointProgram | None = None,
 ) -> tuple[Int64Array | None, Int64Array | None]:
     """(the rows of a chunk that pass all filters, None for all; those that fail, None for none), both ascending."""
-    return settle(*narrow_by(filters, order, frame, None, use_kernels))
+    return settle(*narrow_by(filters, order, frame, None, use_kernels, None, joint))
 
 
 class Tuples(Protocol):
@@ -98,7 +126,7 @@ def chunk_of(batch: Tuples, start: int, stop: int) -> Frame:
 def compile_predicate(expr: bound.Expr, context: Context) -> Predicate:
     """batch -> (rows where the condition is TRUE, rows where it failed or None), both (n,) bool; the order written."""
     filters = filters_of(expr, context)
-    order = range(len(filters))
+    order, joint = range(len(filters)), joint_of(filters)
 
     def apply(batch: Batch) -> tuple[BoolArray, BoolArray | None]:
         n = len(batch)
@@ -107,7 +135,7 @@ def compile_predicate(expr: bound.Expr, context: Context) -> Predicate:
         failed: BoolArray | None = None
         for start in range(0, n, CHUNK):
             stop = min(start + CHUNK, n)
-            rows, wrong = pass_filters(filters, order, chunk_of(batch, start, stop), use_kernels)
+            rows, wrong = pass_filters(filters, order, chunk_of(batch, start, stop), use_kernels, joint)
             if rows is None:
                 mask[start:stop] = True
             else:

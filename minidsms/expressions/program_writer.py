@@ -362,4 +362,5 @@ class _Writer:
         once = sum(step[0] == steps.CONSTANT for step in numbered)
         if used > MOST_REGISTERS:
             return None
-        return Program(np.array(table, np.int64), once, used, tuple(self._columns), tuple(self._held))
+        its = np.array([(steps.PROGRAM, 0, 0, once, len(table), 0)])
+        return Program(np.array(table, np.int64), its, used, tuple(self._columns), tuple(self._held))

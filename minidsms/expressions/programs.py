@@ -41,22 +41,97 @@ BESIDE: Callable[[], object] = partial(str, "auto")
 MOST_FAR = 16
 """Calls that met integers of more than 32 bits, from which on all are taken to."""
 
+NO_STATES = np.zeros((0, 0), np.int8)
 _NO_ROWS = np.zeros(0, np.int64)
 _NO_MASK = np.zeros(0, np.bool_)
-_NO_STATES = np.zeros((0, 0), np.int8)
+_ONLY = np.zeros(1, np.int64)
+"""The order of one filter."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Program:
-    """steps: as the kernel reads them.  once: how many at the beginning only the first block needs.  columns: that it
-    reads, by their numbers in it.  held: what keeps the codes of its texts from being given away.
+    """steps, filters: as the kernel reads them.  columns: that it reads, by their numbers in it.  held: what keeps the
+    codes of its texts from being given away.
     """
 
     steps: Int64Array
-    once: int
+    filters: Int64Array
     registers: int
     columns: tuple[int, ...]
     held: tuple[object, ...]
+
+
+class Runner:
+    """The kernel of programs, for one who waits for it: it is loaded when enough rows have come, and compiled beside.
+
+    compilation: gives what is set now.
+    """
+
+    def __init__(self, compilation: Callable[[], object]) -> None:
+        self._compilation = compilation
+        self._rows = 0
+        self._form: Form | None = None
+        self._run: Callable[..., int] | None = None
+        self.kernels: Any = None
+        """Their module, once it is loaded: to import it in each call takes longer than to read it here."""
+        self._rooms: list[tuple[Any, Any]] = []
+        """Registers, and the same memory as floats, that no thread is using."""
+
+    def is_ready(self, n: int, use_kernels: bool = False) -> bool:
+        """Whether the rows until now, with n more, are worth loading the kernel, and its code is there.  use_kernels:
+        kernels are loaded, whatever has come here.
+        """
+        asked = self._compilation()
+        if asked == "off":
+            return False
+        if self._run is not None:
+            return True
+        if self._form is None:
+            self._rows += max(n, CALL_ROWS)
+            is_loaded = use_kernels or asked == "at once" or "minidsms.kernels.expressions" in sys.modules
+            if self._rows < KERNELS_FROM and not is_loaded:
+                return False
+            with COMPILED.counted():
+                from minidsms.kernels import expressions
+            self.kernels, self._form = expressions, expressions.run_program.form()
+        elif self._form.has_failed and asked != "at once":
+            return False
+        self._run = self._form.compiled() if asked == "at once" else self._form.code()
+        if self._run is None:
+            # Until the code is there, nobody needs the program: numpy asks for one of each part of the expression, too.
+            self._form.compile_beside()
+        return self._run is not None
+
+    def run(
+        self,
+        program: Program,
+        order: Int64Array,
+        frame: Frame,
+        rows: Int64Array | None,
+        out: Int64Array,
+        states: Int8Array,
+        reached: Int64Array,
+    ) -> int:
+        """What the kernel says, which is there."""
+        run = self._run
+        assert run is not None
+        arrays: tuple[Any, ...] = ()
+        for column in map(frame.reader(), program.columns):
+            arrays += (column.values, _NO_MASK if column.valid is None else column.valid)
+        height, width = 2 * program.registers + 1, min(out.shape[1], BLOCK)
+        try:
+            words, floats = self._rooms.pop()
+        except IndexError:  # the first time, or another thread is at work
+            words = floats = NO_STATES
+        if len(words) != height or words.shape[1] < width:
+            words = _room(height, min(BLOCK, 1 << (width - 1).bit_length()))
+            floats = words.view(np.float64)
+        rows = _NO_ROWS if rows is None else rows
+        found = run(
+            program.filters, order, program.steps, id(arrays), frame.n, rows, words, floats, out, states, reached
+        )
+        self._rooms.append((words, floats))
+        return found
 
 
 class Programmed:
@@ -71,26 +146,20 @@ class Programmed:
         is_condition: bool = False,
         compilation: Callable[[], object] = BESIDE,
     ) -> None:
+        self.compilation = compilation
         self._exprs = tuple(exprs)
         self._dictionary = dictionary
         self._is_condition = is_condition
-        self._compilation = compilation
-        self._rows = 0
+        self._runner = Runner(compilation)
         self._is_impossible = False
         self._program: Program | None = None
         self._exact: Program | None = None
         """For any integers, once it was wanted."""
         self._far = 0
-        self._form: Form | None = None
-        self._run: Callable[..., int] | None = None
-        self._kernels: Any = None
-        """Their module, once it is loaded: to import it in each call takes longer than to read it here."""
         self._places: tuple[int, ...] = ()
         """Which expressions the program computes, ..."""
         self._types: tuple[Type, ...] = ()
         """... and their types."""
-        self._rooms: list[tuple[Any, Any]] = []
-        """Registers, and the same memory as floats, that no thread is using."""
 
     def keep(
         self, frame: Frame, rows: Int64Array | None, use_kernels: bool = True
@@ -103,15 +172,10 @@ class Programmed:
         if not self._can_run(n, use_kernels):
             return None
         out = np.empty((1, n), np.int64)
-        count = self._call(frame, rows, out, _NO_STATES)
+        count = self._call(frame, rows, out, NO_STATES)
         if count is None:
             return None
-        if count >= 0:
-            return out[0, :count], None
-        kept = out[0, : -1 - count]
-        has_failed = kept < 0
-        kept[has_failed] = ~kept[has_failed]
-        return kept, kept[has_failed]
+        return (out[0, :count], None) if count >= 0 else failed_among(out[0, : -1 - count])
 
     def values(self, frame: Frame) -> Sequence[Value | None] | None:
         """Of each expression, of n rows; None where numpy must say."""
@@ -138,18 +202,24 @@ class Programmed:
         found = None if self._is_impossible else self.values(frame)
         return None if found is None else found[0]
 
+    def program(self) -> Program | None:
+        """What is run first; None where there is none."""
+        if self._program is None and not self._is_impossible:
+            self._write()
+        return self._program
+
     def _call(self, frame: Frame, rows: Int64Array | None, out: Int64Array, states: Int8Array) -> int | None:
         """What the kernel says; None where columns do not lie as it reads them, or no rows are in question."""
         least = -1 - out.shape[1]
         if least == -1 or self._program is None:
             return None
         found = self._run_program(self._program, frame, rows, out, states)
-        if found < least and found == self._kernels.FAR:
+        if found < least and found == self._runner.kernels.FAR:
             found = self._run_program(self._for_far(), frame, rows, out, states)
         return None if found < least else found
 
     def _set_states(self, value: Value, states: Int8Array) -> None:
-        kernels, told = self._kernels, states.tobytes()
+        kernels, told = self._runner.kernels, states.tobytes()
         has_failed = kernels.FAILED in told
         if has_failed or kernels.NULL in told:
             value.valid = np.logical_not(states)  # FINE is 0
@@ -170,50 +240,13 @@ class Programmed:
     def _run_program(
         self, program: Program, frame: Frame, rows: Int64Array | None, out: Int64Array, states: Int8Array
     ) -> int:
-        run = self._run
-        assert run is not None
-        arrays: tuple[Any, ...] = ()
-        for column in map(frame.reader(), program.columns):
-            arrays += (column.values, _NO_MASK if column.valid is None else column.valid)
-        height, width = 2 * program.registers + 1, min(out.shape[1], BLOCK)
-        try:
-            words, floats = self._rooms.pop()
-        except IndexError:  # the first time, or another thread is at work
-            words = floats = _NO_STATES
-        if len(words) != height or words.shape[1] < width:
-            words = _room(height, min(BLOCK, 1 << (width - 1).bit_length()))
-            floats = words.view(np.float64)
-        rows = _NO_ROWS if rows is None else rows
-        found = run(program.steps, program.once, id(arrays), frame.n, rows, words, floats, out, states)
-        self._rooms.append((words, floats))
-        return found
+        reached = np.empty(2, np.int64)
+        self._runner.run(program, _ONLY, frame, rows, out, states, reached)
+        return reached.item(0)
 
     def _can_run(self, n: int, use_kernels: bool = False) -> bool:
-        """Whether there is a program, and the kernel: where the rows until now, with n more, are worth loading it, and
-        its code is there.
-        """
-        asked = self._compilation()
-        if self._is_impossible or asked == "off":
-            return False
-        if self._run is not None:
-            return True
-        if self._form is None:
-            self._rows += max(n, CALL_ROWS)
-            is_loaded = use_kernels or asked == "at once" or "minidsms.kernels.expressions" in sys.modules
-            if self._rows < KERNELS_FROM and not is_loaded:
-                return False
-            with COMPILED.counted():
-                from minidsms.kernels import expressions
-            self._kernels, self._form = expressions, expressions.run_program.form()
-        elif self._form.has_failed and asked != "at once":
-            return False
-        self._run = self._form.compiled() if asked == "at once" else self._form.code()
-        if self._run is None:
-            # Until the code is there, nobody needs the program: numpy asks for one of each part of the expression, too.
-            self._form.compile_beside()
-        elif self._program is None:
-            self._write()
-        return self._run is not None
+        """Whether there is a program, and the kernel."""
+        return not self._is_impossible and self._runner.is_ready(n, use_kernels) and self.program() is not None
 
     def _write(self) -> None:
         """Write the program, if there is one."""
@@ -223,8 +256,14 @@ class Programmed:
         if self._program is None:  # it may need fewer registers
             self._program, self._places = written(self._exprs, self._is_condition, self._dictionary)
         self._types = tuple(self._exprs[place].type for place in self._places)
-        if self._program is None:
-            self._is_impossible, self._run = True, None
+        self._is_impossible = self._program is None
+
+
+def failed_among(kept: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Rows as a program keeps them where some have failed, and those."""
+    has_failed = kept < 0
+    kept[has_failed] = ~kept[has_failed]
+    return kept, kept[has_failed]
 
 
 def _room(height: int, width: int) -> Int64Array:

@@ -24,20 +24,36 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minidsms.kernels.addresses import ITEMS, address_of, length_of
-from minidsms.kernels.filtering import DENSE, EXACT, GATHERED, write_rows
+from minidsms.kernels.filtering import (
+    AT,
+    DENSE,
+    EXACT,
+    GATHERED,
+    keep_float_range,
+    keep_in_range,
+    keep_members,
+    mask_floats,
+    mask_integers,
+    range_of,
+    write_rows,
+)
 from minidsms.machine_code import (
     Float64Table,
     Int8Table,
     Int64s,
     Int64Table,
+    bits_set,
     byte_at,
     float64,
+    floats_behind,
     helper,
     int32,
     int64,
     multiply_add,
+    truths_behind,
     uint64,
     word_at,
+    words_behind,
 )
 from minidsms.machine_code.templates import template
 
@@ -60,6 +76,10 @@ NEAR_LINEAR, LEFT times RIGHT plus THIRD; NEAR_DIVIDE and NEAR_REMAINDER, this b
 FIFTH. All but LEFT are constants there. None of these gives -0.0, whose bits are not those of 0.
 """
 
+KIND, COLUMN_OF, FIRST, AGAIN, STOP, NEGATED, FILTER_WORDS = range(7)
+"""Columns of a table of filters."""
+PROGRAM, INTEGERS, FLOATS, MEMBERS = range(4)
+"""Kinds of filters."""
 REFUSED = -(1 << 62)
 """A column is not a contiguous array with a value for each row, as wide as those of its type."""
 FAR = REFUSED - 1
@@ -71,6 +91,8 @@ _TURNS, _TURNED = float(3 << 51), 0x4338000000000000
 _BELOW_0 = 1 << 62
 """A bit of what `_compute` gives."""
 _WORD = 64
+_SPARSE = 12
+"""One row in so many is few: reading all in order takes more."""
 
 
 @helper
@@ -465,29 +487,25 @@ def _block(rows: Int64s, first: int, size: int, height: int) -> Any:
     return base, n, count
 
 
-@template(gain=0.2, compile_s=5.0)
-def run_program(
+@helper
+def _run_steps(
     steps: Int64Table,
-    once: int,
+    its: Int64s,
     arrays: int,
     height: int,
     rows: Int64s,
     words: Int64Table,
     floats: Float64Table,
+    kept: Int64s,
     out: Int64Table,
     states: Int8Table,
-) -> int:
-    """Run the steps over all rows of the arrays, or some. Of KEEP how many rows were written to out[0]; -1 less that if
-    some have failed, which are written as their complements. Of STORE whether states were written.
-
-    FAR where an integer is none of NEAR's, REFUSED where the arrays are not to be read.
-
-    once: steps at the beginning that only the first block needs.  arrays: the address of a tuple of arrays, of a
-    column its values, then its validity or an empty array where no value is NULL.  height: of these arrays.
-    rows: (m,) those in question; empty for all.  words, floats: (2 * registers + 1, size of a block), the same memory.
-    out, states: (results, m), with KEEP (1, m) and (0, 0).
+) -> Any:
+    """Run a program over all rows of the arrays, or some. its: of `run_program`'s filters.  Of KEEP how many rows were
+    written to `kept`; -1 less that if some have failed, which are written as their complements. Of STORE whether states
+    were written.
     """
-    registers, fine, total = len(words) >> 1, len(words) - 1, out.shape[1]
+    registers, fine = len(words) >> 1, len(words) - 1
+    total = height if len(rows) == 0 else len(rows)
     k = first = 0
     has_failed = has_states = False
     words[fine] = FINE
@@ -495,17 +513,14 @@ def run_program(
         base, n, count = _block(rows, first, words.shape[1], height)
         block = _Block(rows, first, base, n, count)
         stated = natural = int64(0)
-        for s in range(0 if first == 0 else once, len(steps)):
+        for s in range(its[FIRST] if first == 0 else its[AGAIN], its[STOP]):
             is_natural = False
             operation, to, a, b, c = steps[s, OPERATION], steps[s, TO], steps[s, LEFT], steps[s, RIGHT], steps[s, THIRD]
             if operation <= NOTHING:
                 values = valid = int64(0)
                 if operation in (COLUMN, TRUTHS):
-                    its, known = word_at(arrays, ITEMS + 2 * a), word_at(arrays, ITEMS + 2 * a + 1)
-                    values = address_of(its, height, 1 if operation == TRUTHS else 8)
-                    has_mask = length_of(known) > 0
-                    valid = address_of(known, height, 1) if has_mask else 0
-                    if values == 0 or (has_mask and valid == 0):
+                    values, valid = _column_of(arrays, a, height, 1 if operation == TRUTHS else 8)
+                    if values == 0:
                         return REFUSED
                 is_stated = _read(words, operation, to, a, values, valid, block) < 0
             else:
@@ -513,7 +528,7 @@ def run_program(
                 of_b = registers + b if stated >> b & 1 else fine
                 of_c = registers + c if stated >> c & 1 else fine
                 if operation == KEEP:
-                    k, failed = _keep(words, a, of_a, block, out[0], k)
+                    k, failed = _keep(words, a, of_a, block, kept, k)
                     has_failed |= failed
                     continue
                 if operation == STORE:
@@ -538,3 +553,150 @@ def run_program(
             natural = natural & ~(1 << to) | int64(is_natural) << to
         first += count
     return -1 - k if has_failed else k + int64(has_states)
+
+
+@helper
+def _column_of(arrays: int, number: int, height: int, width: int) -> Any:
+    """Where the values of a column stand, 0 where they are not to be read; and their bytes of validity, 0 where none is
+    NULL.
+    """
+    values = address_of(word_at(arrays, ITEMS + 2 * number), height, width)
+    known = word_at(arrays, ITEMS + 2 * number + 1)
+    if length_of(known) == 0:
+        return values, int64(0)
+    valid = address_of(known, height, 1)
+    return values if valid != 0 else int64(0), valid
+
+
+@helper
+def _keep_known(valid: int, height: int, rows: Int64s, out: Int64s) -> Any:
+    """How many rows in question, written to `out`, are valid."""
+    n = height if len(rows) == 0 else len(rows)
+    k = 0
+    for i in range(n):
+        row = i if len(rows) == 0 else rows[uint64(i)]
+        out[uint64(k)] = row
+        k += byte_at(valid, row)
+    return k
+
+
+@helper
+def _keep_by_test(its: Int64s, arrays: int, height: int, rows: Int64s, kept: Int64s) -> Any:
+    """How many rows, written to `kept`, pass a test of a column. its: of `run_program`'s filters."""
+    values, valid = _column_of(arrays, its[COLUMN_OF], height, 8)
+    if values == 0:
+        return REFUSED
+    kind, a, b, c, negated = its[KIND], its[FIRST], its[AGAIN], its[STOP], its[NEGATED] != 0
+    if valid != 0:
+        # A test may write where it reads: never in front of the row that it reads.
+        rows = kept[: _keep_known(valid, height, rows, kept)]
+        if len(rows) == 0:
+            return int64(0)
+    if kind == INTEGERS:
+        words, wanted = words_behind(values, height), range_of(a, b, c, negated)
+        if a > 0:
+            return keep_in_range(words, rows, AT, True, wanted, kept)
+        return keep_in_range(words, rows, AT, False, wanted, kept)
+    if kind == FLOATS:
+        ends = its.view(np.float64)
+        return keep_float_range(floats_behind(values, height), rows, AT, ends[AGAIN], ends[STOP], negated, kept)
+    slots, filled = words_behind(a, 1 << (64 - c)), truths_behind(b, 1 << (64 - c))
+    layout = DENSE if len(rows) == 0 else AT
+    return keep_members(words_behind(values, height), rows, layout, slots, filled, c, negated, kept)
+
+
+@helper
+def _mask_by_test(its: Int64s, arrays: int, height: int, mask: Int64s) -> Any:
+    """How many rows of a mask pass a test of integers or floats; it is left with these."""
+    values, valid = _column_of(arrays, its[COLUMN_OF], height, 8)
+    if values == 0:
+        return REFUSED
+    a, b, c, negated = its[FIRST], its[AGAIN], its[STOP], its[NEGATED] != 0
+    if valid != 0:
+        for first in range(0, height, _WORD):
+            known = uint64(0)
+            for j in range(min(_WORD, height - first)):
+                known |= uint64(byte_at(valid, first + j)) << uint64(j)
+            mask[first // _WORD] &= int64(known)
+    if its[KIND] == FLOATS:
+        ends = its.view(np.float64)
+        mask_floats(floats_behind(values, height), ends[AGAIN], ends[STOP], negated, mask)
+    elif a > 0:
+        mask_integers(words_behind(values, height), True, range_of(a, b, c, negated), mask)
+    else:
+        mask_integers(words_behind(values, height), False, range_of(a, b, c, negated), mask)
+    k = 0
+    for w in range(len(mask)):
+        k += bits_set(uint64(mask[w]))
+    return k
+
+
+@helper
+def _unmask(mask: Int64s, rows: Int64s) -> Any:
+    """Write the rows of a mask; how many there are."""
+    k = 0
+    for w in range(len(mask)):
+        k = write_rows(uint64(mask[w]), rows, DENSE, w * _WORD, rows, k)
+    return k
+
+
+@template(gain=0.2, compile_s=7.5)
+def run_program(
+    filters: Int64Table,
+    order: Int64s,
+    steps: Int64Table,
+    arrays: int,
+    height: int,
+    rows: Int64s,
+    words: Int64Table,
+    floats: Float64Table,
+    out: Int64Table,
+    states: Int8Table,
+    reached: Int64s,
+) -> int:
+    """Run filters in an order, each on the rows that those before it keep, until none is left; or the only program that
+    stores values. Returns how many were run, and writes what came of each to `reached`: see `_run_steps`; and behind
+    these in which row of `out` the rows stand.
+
+    The last one may have given FAR, where an integer is none of NEAR's, or REFUSED, where arrays are not to be read;
+    or rows that have failed: no filter is run behind these.
+
+    filters: a row for each: KIND PROGRAM, then its steps, and from where they are run again for a block that is not the
+    first; or a kind of test, then its column and what it asks (`expressions.filter_tests`).  arrays: the address of a
+    tuple of arrays, of a column its values, then its validity or an empty array where no value is NULL.  height: of
+    these arrays.  rows: (m,) those in question; empty for all.  words, floats: (2 * registers + 1, size of a block),
+    the same memory.  out: (2, m) for rows, which filters fill by turns, and states (0, 0); else both (results, m).
+
+    As long as many of all rows are in question and columns are tested, they are the bits of a mask: what a test reads
+    in the order of memory takes less than what it reads here and there, and rows are written once.
+    """
+    done, k, source, at = 0, height if len(rows) == 0 else len(rows), rows, 1
+    mask, is_masked, is_dense = out[len(out) - 1][: (height + _WORD - 1) // _WORD], False, len(rows) == 0
+    while done < len(order) and k > 0:
+        its = filters[order[done]]
+        is_dense &= (its[KIND] == INTEGERS or its[KIND] == FLOATS) and k * _SPARSE >= height
+        if is_dense:
+            if not is_masked:
+                is_masked = True
+                mask[:] = -1
+                if height % _WORD != 0:
+                    mask[-1] = (1 << (height % _WORD)) - 1
+            k = _mask_by_test(its, arrays, height, mask)
+        else:
+            if is_masked:
+                is_masked, at = False, 0
+                source = out[0][: _unmask(mask, out[0])]
+            if its[KIND] == PROGRAM:
+                k = _run_steps(steps, its, arrays, height, source, words, floats, out[1 - at], out, states)
+            else:
+                k = _keep_by_test(its, arrays, height, source, out[1 - at])
+            if k > REFUSED:
+                at = 1 - at
+                source = out[at][:k]
+        reached[done] = k
+        done += 1
+    if is_masked:
+        at = 0
+        _unmask(mask, out[0])
+    reached[len(order)] = at
+    return done

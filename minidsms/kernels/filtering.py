@@ -1,15 +1,16 @@
 """Kernels of filters: the rows of a chunk that pass a comparison.
 
 The rows still in question are a selection vector: ascending positions in the chunk, as an int64 array. A kernel reads a
-value per row and writes the positions that pass, without a branch that depends on the data: the next position is
-always written, and counted only where the row passes. Where values stand side by side, 64 at a time are compared to the
-bits of a word first, which the compiler does with vectors. Where the values stand is told by `layout`:
+value per row and writes the positions that pass. 64 at a time are compared to the bits of a word first, which the
+compiler does with vectors, and a position is written for each bit that is set. Where the values stand is told by
+`layout`:
 
     DENSE     values[i] belongs to position i, and every position is in question (rows is empty)
     AT        values[rows[i]] belongs to position rows[i]
     GATHERED  values[i] belongs to position rows[i]
 
-Each kernel returns how many it wrote to out, which has room for all. Babu 2005, section 4.2: a filter drops a tuple
+Each kernel returns how many it wrote to out, which has room for all. A mask is a bit for each position, in words: as
+long as many are in question, a comparison takes bits out of it. Babu 2005, section 4.2: a filter drops a tuple
 or lets it pass.
 """
 
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minidsms.elements import Int64Array
-from minidsms.machine_code import Bools, Float64s, Int64s, float64, helper, int64, kernel, uint64
+from minidsms.machine_code import Bools, Float64s, Int64s, first_bit, float64, helper, int64, kernel, uint64
 from minidsms.machine_code.prefetching import prefetch
 
 DENSE, AT, GATHERED = 0, 1, 2
@@ -58,20 +59,16 @@ def _remainder(x: Any, divisor: Any) -> Any:
 @helper(inline=True)
 def write_rows(word: Any, rows: Int64s, layout: int, first: int, out: Int64s, k: int) -> Any:
     """Of a word of 64 rows from `first` on the positions whose bits are set, behind k others; how many there are."""
-    if word == 0:
-        return k
     at = uint64(k)
     if word == _ALL:
         for j in range(_WORD):
             out[at + uint64(j)] = first + j if layout == DENSE else rows[uint64(first + j)]
         return k + _WORD
-    for start in range(0, _WORD, 8):
-        byte = word >> uint64(start) & uint64(255)
-        if byte:
-            for j in range(8):
-                row = first + start + j
-                out[at] = row if layout == DENSE else rows[uint64(row)]
-                at += byte >> uint64(j) & uint64(1)
+    while word != 0:
+        row = first + first_bit(word)
+        out[at] = row if layout == DENSE else rows[uint64(row)]
+        at += uint64(1)
+        word &= word - uint64(1)
     return int64(at)
 
 
@@ -88,19 +85,16 @@ class _Range(NamedTuple):
 
 
 @helper
-def _keep_one_by_one(
-    values: Int64s, rows: Int64s, layout: int, wanted: Any, first: int, stop: int, out: Int64s, k: int
-) -> Any:
+def _word_one_by_one(values: Int64s, rows: Int64s, layout: int, wanted: Any, first: int, count: int) -> Any:
     divisor, base, width, negated = wanted
-    at = uint64(k)
-    for i in range(first, stop):
-        row = i if layout == DENSE else rows[uint64(i)]
-        x = values[uint64(row if layout == AT else i)]
+    word = uint64(0)
+    for j in range(count):
+        row = rows[uint64(first + j)] if layout == AT else first + j
+        x = values[uint64(row)]
         if divisor > 0:
             x = _remainder(x, divisor)
-        out[at] = row
-        at += uint64((uint64(x) - base <= width) != negated)
-    return int64(at)
+        word |= uint64((uint64(x) - base <= width) != negated) << uint64(j)
+    return word
 
 
 @helper(inline=True)
@@ -111,30 +105,50 @@ def _send_for(values: Any, rows: Int64s, layout: int, first: Any) -> None:
 
 
 @helper(inline=True)
-def _keep_by_words(values: Int64s, rows: Int64s, layout: int, divides: bool, wanted: Any, out: Int64s) -> Any:
+def _integer_word(values: Int64s, rows: Int64s, layout: int, divides: bool, wanted: Any, first: int, n: int) -> Any:
+    """Which of at most 64 values from `first` on pass, as bits."""
     divisor, base, width, negated = wanted
+    if n - first < _WORD:
+        return _word_one_by_one(values, rows, layout, wanted, first, n - first)
     inverse = 1.0 / divisor if divides else 0.0
     by, least, greatest = float64(divisor), float64(int64(base)), float64(int64(base + width))
-    turn = uint64(0) - uint64(negated)
-    n = len(rows) if layout == AT else len(values)
-    k = first = 0
-    while first + _WORD <= n:
-        word, far = uint64(0), uint64(divisor)
-        _send_for(values, rows, layout, first)
-        for j in range(_WORD):
-            x = values[uint64(rows[uint64(first + j)])] if layout == AT else values[uint64(first + j)]
-            if divides:
-                far |= uint64(-x if x < 0 else x)
-                rest = _near_remainder(float64(x), by, inverse)
-                word |= uint64((rest >= least) & (rest <= greatest)) << uint64(j)
-            else:
-                word |= uint64(uint64(x) - base <= width) << uint64(j)
-        if not divides or far <= uint64(EXACT):
-            k = write_rows(word ^ turn, rows, layout, first, out, k)
+    word, far = uint64(0), uint64(divisor)
+    _send_for(values, rows, layout, first)
+    for j in range(_WORD):
+        x = values[uint64(rows[uint64(first + j)])] if layout == AT else values[uint64(first + j)]
+        if divides:
+            far |= uint64(-x if x < 0 else x)
+            rest = _near_remainder(float64(x), by, inverse)
+            word |= uint64((rest >= least) & (rest <= greatest)) << uint64(j)
         else:
-            k = _keep_one_by_one(values, rows, layout, wanted, first, first + _WORD, out, k)
-        first += _WORD
-    return _keep_one_by_one(values, rows, layout, wanted, first, n, out, k)
+            word |= uint64(uint64(x) - base <= width) << uint64(j)
+    if divides and far > uint64(EXACT):
+        return _word_one_by_one(values, rows, layout, wanted, first, _WORD)
+    return word ^ (uint64(0) - uint64(negated))
+
+
+@helper(inline=True)
+def keep_in_range(values: Int64s, rows: Int64s, layout: int, divides: bool, wanted: Any, out: Int64s) -> Any:
+    """As `keep_integers`."""
+    n = len(rows) if layout == AT else len(values)
+    k = 0
+    for first in range(0, n, _WORD):
+        k = write_rows(_integer_word(values, rows, layout, divides, wanted, first, n), rows, layout, first, out, k)
+    return k
+
+
+@helper(inline=True)
+def mask_integers(values: Int64s, divides: bool, wanted: Any, mask: Int64s) -> None:
+    """Take the bits of values that do not pass out of a mask of all of them."""
+    for w in range((len(values) + _WORD - 1) // _WORD):
+        if mask[w] != 0:
+            mask[w] &= int64(_integer_word(values, mask, DENSE, divides, wanted, w * _WORD, len(values)))
+
+
+@helper(inline=True)
+def range_of(divisor: int, lo: int, hi: int, negated: bool) -> Any:
+    """What a value must be, as the tests of integers are told."""
+    return _Range(divisor, uint64(lo), uint64(hi) - uint64(lo), negated)
 
 
 @kernel
@@ -142,43 +156,68 @@ def keep_integers(
     values: Int64s, rows: Int64s, layout: int, divisor: int, lo: int, hi: int, negated: bool, out: Int64s
 ) -> int:
     """Positions with lo <= value <= hi (negated: not so), of value % divisor where divisor > 0."""
-    wanted = _Range(divisor, uint64(lo), uint64(hi) - uint64(lo), negated)
+    wanted = range_of(divisor, lo, hi, negated)
     if layout == AT:
         if divisor > 0:
-            return _keep_by_words(values, rows, AT, True, wanted, out)
-        return _keep_by_words(values, rows, AT, False, wanted, out)
+            return keep_in_range(values, rows, AT, True, wanted, out)
+        return keep_in_range(values, rows, AT, False, wanted, out)
     if divisor > 0:
-        return _keep_by_words(values, rows, layout, True, wanted, out)
-    return _keep_by_words(values, rows, layout, False, wanted, out)
+        return keep_in_range(values, rows, layout, True, wanted, out)
+    return keep_in_range(values, rows, layout, False, wanted, out)
 
 
 @helper(inline=True)
-def _keep_floats(values: Float64s, rows: Int64s, layout: int, lo: float, hi: float, negated: bool, out: Int64s) -> Any:
-    turn = uint64(0) - uint64(negated)
-    n = len(rows) if layout == AT else len(values)
-    k = first = 0
-    while first + _WORD <= n:
-        _send_for(values, rows, layout, first)
-        word = uint64(0)
-        for j in range(_WORD):
-            x = values[uint64(rows[uint64(first + j)])] if layout == AT else values[uint64(first + j)]
+def _float_word(values: Float64s, rows: Int64s, layout: int, lo: float, hi: float, first: int, n: int) -> Any:
+    """The same of floats, which are to lie in a range."""
+    word = uint64(0)
+    if n - first < _WORD:
+        for j in range(n - first):
+            x = values[rows[first + j]] if layout == AT else values[first + j]
             word |= uint64((x >= lo) & (x <= hi)) << uint64(j)
-        k = write_rows(word ^ turn, rows, layout, first, out, k)
-        first += _WORD
-    for i in range(first, n):
-        row = i if layout == DENSE else rows[i]
-        x = values[row] if layout == AT else values[i]
-        out[k] = row
-        k += ((x >= lo) & (x <= hi)) != negated
+        return word
+    _send_for(values, rows, layout, first)
+    for j in range(_WORD):
+        x = values[uint64(rows[uint64(first + j)])] if layout == AT else values[uint64(first + j)]
+        word |= uint64((x >= lo) & (x <= hi)) << uint64(j)
+    return word
+
+
+@helper(inline=True)
+def _turned(word: Any, negated: bool, count: Any) -> Any:
+    """Of at most 64 bits those that are set, negated: those that are not."""
+    if not negated:
+        return word
+    return ~word if count >= _WORD else ~word & ((uint64(1) << uint64(count)) - uint64(1))
+
+
+@helper(inline=True)
+def keep_float_range(
+    values: Float64s, rows: Int64s, layout: int, lo: float, hi: float, negated: bool, out: Int64s
+) -> Any:
+    """As `keep_floats`."""
+    n = len(rows) if layout == AT else len(values)
+    k = 0
+    for first in range(0, n, _WORD):
+        word = _turned(_float_word(values, rows, layout, lo, hi, first, n), negated, n - first)
+        k = write_rows(word, rows, layout, first, out, k)
     return k
+
+
+@helper(inline=True)
+def mask_floats(values: Float64s, lo: float, hi: float, negated: bool, mask: Int64s) -> None:
+    """As `mask_integers`."""
+    for w in range((len(values) + _WORD - 1) // _WORD):
+        if mask[w] != 0:
+            word = _float_word(values, mask, DENSE, lo, hi, w * _WORD, len(values))
+            mask[w] &= int64(~word if negated else word)
 
 
 @kernel
 def keep_floats(values: Float64s, rows: Int64s, layout: int, lo: float, hi: float, negated: bool, out: Int64s) -> int:
     """Positions with lo <= value <= hi (negated: not so)."""
     if layout == AT:
-        return _keep_floats(values, rows, AT, lo, hi, negated, out)
-    return _keep_floats(values, rows, layout, lo, hi, negated, out)
+        return keep_float_range(values, rows, AT, lo, hi, negated, out)
+    return keep_float_range(values, rows, layout, lo, hi, negated, out)
 
 
 @helper(inline=True)

@@ -16,7 +16,16 @@ from typing import Any
 import numpy as np
 
 from minidsms.machine_code.definition import helper, kernel
-from minidsms.machine_code.intrinsics import byte_at, multiply_add, word_at
+from minidsms.machine_code.intrinsics import (
+    bits_set,
+    byte_at,
+    first_bit,
+    floats_behind,
+    multiply_add,
+    truths_behind,
+    word_at,
+    words_behind,
+)
 from minidsms.machine_code.records import (
     Bools,
     BoolTable,
@@ -64,8 +73,11 @@ __all__ = [
     "Uint8s",
     "Uint64Table",
     "Uint64s",
+    "bits_set",
     "byte_at",
+    "first_bit",
     "float64",
+    "floats_behind",
     "grid_of",
     "helper",
     "int16",
@@ -76,9 +88,11 @@ __all__ = [
     "record_in",
     "rows_from",
     "rows_of",
+    "truths_behind",
     "uint8",
     "uint64",
     "word_at",
+    "words_behind",
     "words_of",
 ]
 

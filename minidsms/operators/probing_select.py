@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from minidsms.elements import Batch, Column, Int64Array
+from minidsms.expressions.joint_program import Part
 from minidsms.expressions.value import Frame
 from minidsms.operators.adaptivity import Condition
 from minidsms.operators.operator import Description, Operator
@@ -33,6 +34,7 @@ class ProbeFilter:
 
     is_fixed = False
     is_thread_safe = False
+    part: Part | None = None
 
     def __init__(
         self,

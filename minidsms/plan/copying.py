@@ -31,6 +31,7 @@ from minidsms.cql.catalog import AggregateDef, FunctionDef
 from minidsms.cql.window_spec import WindowSpec
 from minidsms.elements import Schema, Type
 from minidsms.expressions import Context
+from minidsms.expressions.joint_program import JointProgram
 from minidsms.expressions.programs import Programmed
 from minidsms.limits.allowance import OPEN
 from minidsms.machine_code import Record
@@ -58,7 +59,8 @@ _OTHERS_OWN = {
 _SAME = (
     int, float, complex, str, bytes, bool, Decimal, type(None), range, type, enum.Enum, Type, np.generic, np.dtype,
     FunctionType, BuiltinFunctionType, partial, ModuleType, Schema, Expr, Node, WindowSpec, AggregateDef, FunctionDef,
-    Context, TextDictionary, HeldText, Programmed, RelationStore, SharedByCopies, Box, Screening, Form, Standing,
+    Context, TextDictionary, HeldText, Programmed, JointProgram, RelationStore, SharedByCopies, Box, Screening, Form,
+    Standing,
 )  # fmt: skip
 
 

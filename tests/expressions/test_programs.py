@@ -360,7 +360,7 @@ def test_a_text_in_a_program_keeps_its_code() -> None:
     program, _ = written((condition,), True, dictionary)
     assert program is not None
     dictionary.sweep([])
-    assert dictionary.code("held") in program.steps[: program.once, steps.LEFT]
+    assert dictionary.code("held") in program.steps[: program.filters[0, steps.AGAIN], steps.LEFT]
 
 
 @pytest.mark.parametrize("at_once", [False, True])

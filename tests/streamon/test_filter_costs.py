@@ -31,7 +31,7 @@ class Clock:
 class Timed:
     """A filter that takes so long per call and per tuple."""
 
-    text, is_fixed, is_thread_safe = "timed", False, False
+    text, is_fixed, is_thread_safe, part = "timed", False, False, None
 
     def __init__(self, clock: Clock, call_ns: float, tuple_ns: float) -> None:
         self._clock, self._call_ns, self._tuple_ns = clock, call_ns, tuple_ns

@@ -16,6 +16,7 @@ import numpy as np
 from minidsms.elements import Int64Array
 from minidsms.expressions.attributes import Attributes, UInt8Array
 from minidsms.expressions.filters import TupleFilter
+from minidsms.expressions.joint_program import JointProgram
 from minidsms.expressions.predicate import narrow_by
 from minidsms.expressions.routes import Routes
 from minidsms.expressions.value import Frame
@@ -54,6 +55,7 @@ def narrow_by_routes(
     frame: Frame,
     use_kernels: bool,
     reached: Sequence[list[int]],
+    joint: JointProgram | None = None,
 ) -> tuple[Int64Array, Int64Array | None]:
     """As `narrow_by`.  parts: as `divided` gives them.  reached: by order, counters of what reaches each place and the
     end.
@@ -62,7 +64,7 @@ def narrow_by_routes(
     wrong: list[Int64Array] = []
     for order, rows, counts in zip(routes.orders, parts, reached):
         if len(rows):
-            kept, failed = narrow_by(filters, order[: routes.own], frame, rows, use_kernels, counts)
+            kept, failed = narrow_by(filters, order[: routes.own], frame, rows, use_kernels, counts, joint)
             rows = rows if kept is None else kept
             if failed is not None:
                 wrong.append(failed)

@@ -19,7 +19,7 @@ from minidsms.counted import counted
 from minidsms.elements import Int64Array
 from minidsms.expressions.attributes import Attributes
 from minidsms.expressions.filters import TupleFilter
-from minidsms.expressions.predicate import narrow_by
+from minidsms.expressions.predicate import joint_of, narrow_by
 from minidsms.expressions.routes import FilterPlan, Order, Routes, usual_order
 from minidsms.expressions.value import Frame
 from minidsms.process.side_by_side import Dividing, side_by_side, usable_threads
@@ -62,6 +62,7 @@ class FilterExecutor:
         threads: Callable[[], int | str] = lambda: 1,
     ) -> None:
         self.filters = tuple(filters)
+        self._joint = joint_of(filters)
         self._may_divide = all(each.is_thread_safe for each in filters)
         self._threads = threads
         self._dividing = Dividing()
@@ -137,7 +138,7 @@ class FilterExecutor:
             if ranges > 1:
                 result = self._run_large(part, frame, use_kernels, ranges)
             else:
-                result = narrow_by(self.filters, part.order, frame, rows, use_kernels, part.reached)
+                result = narrow_by(self.filters, part.order, frame, rows, use_kernels, part.reached, self._joint)
         if is_timed:
             clock.stop()  # type: ignore[union-attr]
         self.tuples += in_question
@@ -151,7 +152,7 @@ class FilterExecutor:
         assert self._attributes is not None
         parts = divided(routes, self._attributes, frame, rows)
         reached = [part.reached for part in self.parts]
-        return narrow_by_routes(self.filters, routes, parts, frame, use_kernels, reached)
+        return narrow_by_routes(self.filters, routes, parts, frame, use_kernels, reached, self._joint)
 
     def _ranges(self, frame: Frame) -> int:
         """Into how many ranges of rows a chunk is worth dividing."""
@@ -172,7 +173,7 @@ class FilterExecutor:
         if divides:
             result = self._run_ranges(part, frame, use_kernels, ranges)
         else:
-            result = narrow_by(self.filters, part.order, frame, None, use_kernels, part.reached)
+            result = narrow_by(self.filters, part.order, frame, None, use_kernels, part.reached, self._joint)
         self._dividing.took(divides, (time.perf_counter_ns() - began) / frame.n)
         return result
 
@@ -187,9 +188,8 @@ class FilterExecutor:
 
         def narrow(i: int) -> tuple[Int64Array | None, Int64Array | None]:
             began = time.thread_time_ns()
-            found = narrow_by(
-                self.filters, part.order, frame.slice(ends[i], ends[i + 1]), None, use_kernels, reached[i]
-            )
+            range_ = frame.slice(ends[i], ends[i + 1])
+            found = narrow_by(self.filters, part.order, range_, None, use_kernels, reached[i], self._joint)
             if threading.get_ident() != caller:  # whose time its clock takes
                 spent_ns[i] = time.thread_time_ns() - began
             return found

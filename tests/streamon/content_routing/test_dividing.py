@@ -21,7 +21,7 @@ ATTRIBUTES = Attributes(Schema.of(("class", Type.INTEGER), ("row", Type.INTEGER)
 class Drawn:
     """A filter that drops some rows and fails on others. asked: the rows it was asked about, call by call."""
 
-    text, is_fixed, is_thread_safe = "", False, True
+    text, is_fixed, is_thread_safe, part = "", False, True, None
 
     def __init__(self, drops: np.ndarray, fails: np.ndarray) -> None:
         self._drops, self._fails = drops, fails
