@@ -189,7 +189,6 @@ def _by_program(expr: bound.Expr, node: Node, context: Context) -> Node:
 def programmed(exprs: Sequence[bound.Expr], context: Context, is_condition: bool = False) -> Programmed | None:
     """The expressions to be tried as a program; None where nothing is computed."""
     computes = any(isinstance(e, bound.Call | bound.Case | bound.Cast) for e in exprs)
-    computes |= is_condition and isinstance(exprs[0], bound.ColumnRef)
     return Programmed(exprs, context.dictionary, is_condition, context.compilation) if computes else None
 
 

@@ -85,9 +85,10 @@ class Filter:
         operand, self._test = split(expr, context.dictionary)
         self._column = operand.index if isinstance(operand, bound.ColumnRef) else None
         self._node = compile_quietly(operand, context)
-        self._programmed = programmed((expr,), context, is_condition=True)
-        its = self._programmed
-        self.part = None if its is None or calls else Part(its, self._column, self._test)
+        self._programmed = its = programmed((expr,), context, is_condition=True)
+        # What numpy finds in bytes, TRUE or NULL, it finds as fast as a kernel.
+        is_by_itself = its is None or bool(calls) or self._asks_null is not None
+        self.part = None if is_by_itself else Part(its, self._column, self._test)  # type: ignore[arg-type]
 
     def narrow(self, frame: Frame, rows: Int64Array | None, use_kernels: bool) -> tuple[Int64Array, Int64Array | None]:
         """(the rows on which the filter is TRUE or fails, those on which it fails or None), both ascending.

@@ -77,8 +77,8 @@ class JointProgram:
         return cls(parts) if len(parts) - parts.count(None) > 1 else None
 
     def table(self, n: int, use_kernels: bool) -> Table | None:
-        """The filters, to be run on n rows; None where the kernel is not there, or does not pay."""
-        if n < FROM or not self._runner.is_ready(n, use_kernels):
+        """The filters, to be run on n rows; None where the kernel is not there."""
+        if not self._runner.is_ready(n, use_kernels):
             return None
         return self._table or self._written()
 
@@ -89,9 +89,8 @@ class JointProgram:
         where no row is left or one has failed; and before a filter that must be called by itself on these rows.
         """
         n = frame.n if rows is None else len(rows)
-        out, reached = np.empty((2, n), np.int64), np.empty(len(run) + 1, np.int64)
-        done = self._runner.run(table.program, run, frame, rows, out, NO_STATES, reached)
-        *counts, at = reached.tolist()
+        out = np.empty((2, n), np.int64)
+        done, (*counts, at) = self._runner.run(table.program, run, frame, rows, out, NO_STATES)
         del counts[done:]
         last = counts[-1]
         if last >= 0:

@@ -19,7 +19,7 @@ from minidsms.elements import Batch, BoolArray, Column, Int64Array
 from minidsms.expressions.compiler import Context
 from minidsms.expressions.filter_tests import has_kernels
 from minidsms.expressions.filters import Filter, TupleFilter, conjuncts
-from minidsms.expressions.joint_program import JointProgram
+from minidsms.expressions.joint_program import FROM, JointProgram, Table
 from minidsms.expressions.value import Frame
 
 Predicate = Callable[[Batch], tuple[BoolArray, BoolArray | None]]
@@ -57,24 +57,49 @@ def narrow_by(
     n = frame.n if rows is None else len(rows)
     if reached is not None:
         reached[0] += n
-    table = None if joint is None else joint.table(n, use_kernels)
-    runs = None if table is None else table.runs(order)
+    if joint is not None and n >= FROM:
+        table = joint.table(n, use_kernels)
+        if table is not None:
+            return _narrow_together(filters, joint, table, order, frame, rows, use_kernels, reached)
+    for place, number in enumerate(order, 1):
+        rows, failed = filters[number].narrow(frame, rows, use_kernels)
+        if failed is not None:
+            wrong = failed if wrong is None else np.union1d(wrong, failed)
+        left = len(rows)
+        if not left:
+            return rows, None
+        if reached is not None:
+            reached[place] += left
+    return rows, wrong
+
+
+def _narrow_together(
+    filters: Sequence[TupleFilter],
+    joint: JointProgram,
+    table: Table,
+    order: Sequence[int],
+    frame: Frame,
+    rows: Int64Array | None,
+    use_kernels: bool,
+    reached: list[int] | None,
+) -> tuple[Int64Array | None, Int64Array | None]:
+    """As `narrow_by`, behind which rows have been counted at the first place."""
+    wrong: Int64Array | None = None
+    runs = table.runs(order)
     place, is_alone = 0, False
     while place < len(order):
-        run = None if runs is None or is_alone else runs[place]
-        if run is None:
-            number = order[place]
+        number, run = order[place], runs[place]
+        if run is None or is_alone:
             rows, failed = filters[number].narrow(frame, rows, use_kernels)
             counts = [len(rows)]
             if is_alone:
-                joint.called(number)  # type: ignore[union-attr]
+                joint.called(number)
             is_alone = False
         else:
-            counts, rows, failed = joint.narrow(table, run, frame, rows)  # type: ignore[union-attr, arg-type]
-            is_alone = len(counts) < len(run)
+            counts, rows, failed = joint.narrow(table, run, frame, rows)
+            is_alone = len(counts) < len(run) and failed is None
         if failed is not None:
             wrong = failed if wrong is None else np.union1d(wrong, failed)
-            is_alone = False
         for left in counts:
             place += 1
             if not left:

@@ -74,8 +74,8 @@ class Runner:
         self._run: Callable[..., int] | None = None
         self.kernels: Any = None
         """Their module, once it is loaded: to import it in each call takes longer than to read it here."""
-        self._rooms: list[tuple[Any, Any]] = []
-        """Registers, and the same memory as floats, that no thread is using."""
+        self._rooms: list[tuple[Any, Any, Int64Array]] = []
+        """Registers, the same memory as floats, and what is reached, that no thread is using."""
 
     def is_ready(self, n: int, use_kernels: bool = False) -> bool:
         """Whether the rows until now, with n more, are worth loading the kernel, and its code is there.  use_kernels:
@@ -110,9 +110,8 @@ class Runner:
         rows: Int64Array | None,
         out: Int64Array,
         states: Int8Array,
-        reached: Int64Array,
-    ) -> int:
-        """What the kernel says, which is there."""
+    ) -> tuple[int, list[int]]:
+        """What the kernel says, which is there, and what it writes to `reached`."""
         run = self._run
         assert run is not None
         arrays: tuple[Any, ...] = ()
@@ -120,18 +119,22 @@ class Runner:
             arrays += (column.values, _NO_MASK if column.valid is None else column.valid)
         height, width = 2 * program.registers + 1, min(out.shape[1], BLOCK)
         try:
-            words, floats = self._rooms.pop()
+            words, floats, reached = self._rooms.pop()
         except IndexError:  # the first time, or another thread is at work
             words = floats = NO_STATES
+            reached = _NO_ROWS
         if len(words) != height or words.shape[1] < width:
             words = _room(height, min(BLOCK, 1 << (width - 1).bit_length()))
             floats = words.view(np.float64)
+        if len(reached) != len(order) + 1:
+            reached = np.empty(len(order) + 1, np.int64)
         rows = _NO_ROWS if rows is None else rows
-        found = run(
+        done = run(
             program.filters, order, program.steps, id(arrays), frame.n, rows, words, floats, out, states, reached
         )
-        self._rooms.append((words, floats))
-        return found
+        told = reached.tolist()
+        self._rooms.append((words, floats, reached))
+        return done, told
 
 
 class Programmed:
@@ -213,9 +216,10 @@ class Programmed:
         least = -1 - out.shape[1]
         if least == -1 or self._program is None:
             return None
-        found = self._run_program(self._program, frame, rows, out, states)
+        run = self._runner.run
+        found = run(self._program, _ONLY, frame, rows, out, states)[1][0]
         if found < least and found == self._runner.kernels.FAR:
-            found = self._run_program(self._for_far(), frame, rows, out, states)
+            found = run(self._for_far(), _ONLY, frame, rows, out, states)[1][0]
         return None if found < least else found
 
     def _set_states(self, value: Value, states: Int8Array) -> None:
@@ -237,16 +241,11 @@ class Programmed:
             self._program = self._exact
         return self._exact
 
-    def _run_program(
-        self, program: Program, frame: Frame, rows: Int64Array | None, out: Int64Array, states: Int8Array
-    ) -> int:
-        reached = np.empty(2, np.int64)
-        self._runner.run(program, _ONLY, frame, rows, out, states, reached)
-        return reached.item(0)
-
     def _can_run(self, n: int, use_kernels: bool = False) -> bool:
         """Whether there is a program, and the kernel."""
-        return not self._is_impossible and self._runner.is_ready(n, use_kernels) and self.program() is not None
+        if self._is_impossible or not self._runner.is_ready(n, use_kernels):
+            return False
+        return self._program is not None or self.program() is not None
 
     def _write(self) -> None:
         """Write the program, if there is one."""

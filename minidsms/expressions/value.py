@@ -123,6 +123,10 @@ class Frame:
         """The frame of these rows."""
         return Frame(self._columns, len(rows), rows if self._rows is None else self._rows[rows], self, rows)
 
+    def first(self, count: int) -> Frame:
+        """The frame of so many rows at the beginning: where nothing was gathered, without a copy."""
+        return self.slice(0, count) if self._rows is None else self.subset(np.arange(count))
+
     def slice(self, start: int, stop: int) -> Frame:
         """The frame of the rows from start to stop, without a copy."""
         assert self._rows is None, "slices are cut before subsets"

@@ -91,7 +91,7 @@ _TURNS, _TURNED = float(3 << 51), 0x4338000000000000
 _BELOW_0 = 1 << 62
 """A bit of what `_compute` gives."""
 _WORD = 64
-_SPARSE = 12
+_SPARSE = 16
 """One row in so many is few: reading all in order takes more."""
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from minidsms.cql.bound import Expr
 from minidsms.elements import Column
-from minidsms.expressions import Context, joint_program, programs
+from minidsms.expressions import Context, predicate, programs
 from minidsms.expressions.filters import Filter
 from minidsms.expressions.joint_program import JointProgram
 from minidsms.expressions.predicate import joint_of, narrow_by
@@ -38,7 +38,7 @@ EDGES = [0, 1, -1, 7, -7, 999, 1000, -1000, 2**31, -(2**31) - 1, 2**50, -(2**50)
 
 @pytest.fixture(autouse=True)
 def of_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joint_program, "FROM", 1)
+    monkeypatch.setattr(predicate, "FROM", 1)
 
 
 def agrees(filters: list[Filter], frame: Frame, order: list[int], among: np.ndarray | None) -> None:

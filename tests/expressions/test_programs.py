@@ -18,7 +18,7 @@ from minidsms.elements import Batch, Column, Type
 from minidsms.expressions import Context, Projection, programs
 from minidsms.expressions.filters import Filter
 from minidsms.expressions.program_writer import MOST_LISTED, written
-from minidsms.expressions.programs import Programmed
+from minidsms.expressions.programs import Programmed, Runner
 from minidsms.expressions.value import Frame, Value
 from minidsms.kernels import expressions as steps
 from minidsms.machine_code.templates import Form
@@ -294,8 +294,8 @@ def test_the_kernel_is_compiled_at_once_or_not_used_where_that_is_set(monkeypatc
 
 def test_what_is_set_for_compilation_holds_for_expressions_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[int] = []
-    run_program = Programmed._run_program
-    monkeypatch.setattr(Programmed, "_run_program", lambda *given: ran.append(1) or run_program(*given))
+    run = Runner.run
+    monkeypatch.setattr(Runner, "run", lambda *given: ran.append(1) or run(*given))
     with minidsms.connect() as db:
         db.execute("CREATE STREAM S (a INTEGER)")
         query = db.query("SELECT a FROM S WHERE a * 3 % 7 = 4 AND a * 5 % 3 < 2")

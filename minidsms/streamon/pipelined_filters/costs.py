@@ -9,7 +9,7 @@ Invariant: where time is not measured, every filter costs 1.  Babu 2005, section
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -58,8 +58,11 @@ class FilterCosts:
             return
         self._until_next = self._pause
         self._pause = min(4 * self._pause, EVERY)
-        chosen = np.arange(min(entering, MOST)) if rows is None else rows[:MOST]
-        for number, cost in enumerate(_slopes(self._filters, frame, chosen, use_kernels)):
+
+        def first(count: int) -> Frame:
+            return frame.first(count) if rows is None else frame.subset(rows[:count])
+
+        for number, cost in enumerate(_slopes(self._filters, first, min(entering, MOST), use_kernels)):
             self._take(number, max(cost, LEAST_NS))
         self._has_slopes = True
 
@@ -76,29 +79,29 @@ class FilterCosts:
             self.values[number] = cost
 
 
-def _slopes(filters: Sequence[TupleFilter], frame: Frame, rows: Int64Array, use_kernels: bool) -> list[float]:
-    """Nanoseconds a tuple, from FEW of these rows and more, until they take long enough to tell.
+def _slopes(filters: Sequence[TupleFilter], first: Callable[[int], Frame], most: int, use_kernels: bool) -> list[float]:
+    """Nanoseconds a tuple, from FEW tuples and more, until they take long enough to tell.  first: gives so many.
 
     Filters are timed by turns, so that what slows the processor for a while slows all of them.
     """
     of_few, of_more = [math.inf] * len(filters), [math.inf] * len(filters)
-    more = [len(rows[:MANY])] * len(filters)
+    more = [min(MANY, most)] * len(filters)
     for turn in range(REPEATED):
         for i, each in enumerate(filters):
             if turn < 2 or of_few[i] <= TOO_LONG_NS:
-                of_few[i] = min(of_few[i], _time(each, frame, rows[:FEW], use_kernels))
+                of_few[i] = min(of_few[i], _time(each, first(FEW), use_kernels))
             if turn == 1 and of_more[i] < LONG_NS:
-                more[i], of_more[i] = len(rows), math.inf
+                more[i], of_more[i] = most, math.inf
             if of_few[i] <= TOO_LONG_NS:
-                of_more[i] = min(of_more[i], _time(each, frame, rows[: more[i]], use_kernels))
+                of_more[i] = min(of_more[i], _time(each, first(more[i]), use_kernels))
     return [
         few / FEW if time_ns == math.inf else max((time_ns - few) / (count - FEW), LEAST_SLOPE * time_ns / count)
         for few, time_ns, count in zip(of_few, of_more, more)
     ]
 
 
-def _time(each: TupleFilter, frame: Frame, rows: Int64Array, use_kernels: bool) -> int:
-    """Nanoseconds of an evaluation; columns are gathered in it."""
+def _time(each: TupleFilter, part: Frame, use_kernels: bool) -> int:
+    """Nanoseconds of an evaluation; columns that must be gathered are in it."""
     start = thread_ns()
-    each.narrow(frame.subset(rows), None, use_kernels)
+    each.narrow(part, None, use_kernels)
     return thread_ns() - start

@@ -28,7 +28,7 @@ from minidsms.streamon.processor_clock import ProcessorClock
 
 LEAST_ROWS = 8_192
 """Rows of a range that a thread is given, ..."""
-WORTH_NS = 200_000
+WORTH_NS = 100_000
 """... and time that they are expected to take: handing it over takes some 30 us."""
 
 
