@@ -5,22 +5,18 @@ Writes pictures and a page each into experiments/results/. With 5 seeds all of i
 
 from __future__ import annotations
 
-import argparse
-import time
 from collections.abc import Sequence
 
 from experiments.filter_ordering.report import PARTS
+from experiments.parts import parser_of, run_parts
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the experiments."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.filter_ordering", description=__doc__)
-    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="which; all of them if none is named")
+    parser = parser_of("filter_ordering", __doc__, PARTS)
     parser.add_argument("--seeds", type=int, default=5, help="runs per point; confidence intervals come from them")
     options = parser.parse_args(arguments)
-    for part in options.parts or PARTS:
-        began = time.monotonic()
-        print(f"{part}: {PARTS[part](options.seeds)}, {time.monotonic() - began:.0f} s")
+    run_parts(options.parts or PARTS, lambda part: PARTS[part](options.seeds))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,21 @@
+"""The command line of experiments in parts, each of which writes a page."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterable
+
+
+def parser_of(package: str, told: str | None, parts: Iterable[str]) -> argparse.ArgumentParser:
+    """Of `python -m experiments.package`, that takes names of parts. told: what the package says of itself."""
+    parser = argparse.ArgumentParser(prog=f"python -m experiments.{package}", description=told)
+    parser.add_argument("parts", nargs="*", choices=[[], *parts], help="which; all of them if none is named")
+    return parser
+
+
+def run_parts(parts: Iterable[str], run: Callable[[str], object]) -> None:
+    """Run one after the other, and tell what each has to say, and how long it took."""
+    for part in parts:
+        began = time.monotonic()
+        print(f"{part}: {run(part)}, {time.monotonic() - began:.0f} s")
