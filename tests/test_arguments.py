@@ -136,3 +136,9 @@ def test_an_error_shows_a_name_of_several_lines_on_one() -> None:
             call()
         first = str(raised.value).split("\n")[0]
         assert "two\\nlines\\x1b[2" in first, first
+
+
+@pytest.mark.parametrize(("given", "name"), [(float, "FLOAT"), (str, "TEXT"), (bytes, "INTEGER"), (None, "INTEGER")])
+def test_a_type_of_python_is_told_by_its_name_here(given: Any, name: str) -> None:
+    with minidsms.connect() as db, pytest.raises(Error, match=f"such as '{name}'"):
+        db.create_function("f", len, ["TEXT"], given)

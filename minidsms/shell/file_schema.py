@@ -21,8 +21,8 @@ from minidsms.inputs.foreign import check_whole
 from minidsms.shell.arrow_types import cql_type, nested_type
 from minidsms.shell.column_guesses import Guess, delimiter_of, guess, guess_epoch, merged_options, slack_of
 from minidsms.sources.blocks import BYTE_ORDER_MARK
-from minidsms.sources.csv_rows import conversion, is_value
-from minidsms.sources.files import open_file, unpacked_name
+from minidsms.sources.csv_rows import conversion, is_utf8, is_value
+from minidsms.sources.files import ZIP, ZIP_HELP, open_file, unpacked_name
 from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN
 
 _BYTES = 1 << 20
@@ -31,6 +31,12 @@ _INSTANTS = ("ts", "t", "time", "timestamp", "at", "instant", "_ts")
 """What instants are called."""
 _OF_CHANGES = ("ts", TS_COLUMN, "sign", SIGN_COLUMN)
 """Of a relation's file, what says when rows come and go."""
+
+_NO_TEXT = {
+    ZIP: f"it is a zip archive\nhelp: {ZIP_HELP}",
+    b"SQLite format 3": "it is a database\nhelp: CREATE RELATION R (..) FROM 'x.db' WITH (table = 'name') reads one",
+}
+"""How files begin that are no CSV, and what to do with them."""
 
 
 @dataclass(frozen=True)
@@ -269,11 +275,16 @@ def _read(path: str, kind: str) -> tuple[Any, str, Mapping[str, bool]]:
         table = ipc.open_file(path).read_all()
         check_whole(table)
         return table.slice(0, 1000), "", {}
+    if re.match(r"[a-z0-9-]+://", path, re.IGNORECASE):
+        raise Error("only files of this machine are looked at\nhelp: copy its first lines into a file")
     file = open_file(path)
     try:
         start = file.data.read(_BYTES)
     finally:
         file.close()
+    for first, what in _NO_TEXT.items():
+        if start.startswith(first):
+            raise Error(what)
     if len(start) == _BYTES:
         start = start[: start.rfind(b"\n") + 1]
     if kind in _JSON:
@@ -283,8 +294,14 @@ def _read(path: str, kind: str) -> tuple[Any, str, Mapping[str, bool]]:
 
     if not start.removeprefix(BYTE_ORDER_MARK).split(b"\n", 1)[0].strip():
         raise ValueError("its first line is empty" if start.strip() else "it is empty")
-    delimiter = delimiter_of(start.split(b"\n", 1)[0].decode("utf-8", "replace"))
+    delimiter = delimiter_of(start.split(b"\n", 1)[0].decode())
     options = csv.ConvertOptions(strings_can_be_null=True, null_values=[""])
+    if not is_utf8(start):  # Arrow has nowhere to raise where it hands over a row of another width
+        try:
+            form = csv.ParseOptions(delimiter=delimiter)
+            return csv.read_csv(pa.BufferReader(start), parse_options=form, convert_options=options), delimiter, {}
+        except pa.ArrowInvalid:
+            start = start.decode("utf-8", "replace").encode()
     form = csv.ParseOptions(delimiter=delimiter, invalid_row_handler=lambda row: "skip")
     return csv.read_csv(pa.BufferReader(start), parse_options=form, convert_options=options), delimiter, {}
 

@@ -235,7 +235,7 @@ class CsvRows:
             return "skip"
 
         # Arrow decodes what it hands over, and has nowhere to raise.
-        table = self._table(block, are_typed, skip if _is_utf8(block.data) else None)
+        table = self._table(block, are_typed, skip if is_utf8(block.data) else None)
         fields = [_one_array(table.column(i)) for i in range(len(self._types))]
         rejects: list[_Rejected] = []
         if widths:
@@ -311,7 +311,7 @@ class CsvRows:
         return pa.RecordBatch.from_arrays(columns, names=self._names)
 
 
-def _is_utf8(data: bytes) -> bool:
+def is_utf8(data: bytes) -> bool:
     try:
         return data.isascii() or bool(data.decode())
     except UnicodeDecodeError:

@@ -31,6 +31,9 @@ BY_SUFFIX = {
     ".arrow": "arrow", ".ipc": "arrow", ".feather": "arrow",
 }  # fmt: skip
 """The format of files that are read and written."""
+ZIP = b"PK\x03\x04"
+"""How a zip archive begins, a workbook too."""
+ZIP_HELP = "unpack it; a sheet of a workbook is saved as CSV"
 _BEGINNING = 1024
 """Bytes by which a file is known again."""
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 from collections.abc import Iterable
 from typing import Any
 
 from minidsms.cql.errors import CqlError, Error
 from minidsms.elements import Type
+
+_OF_PYTHON = {
+    **{int: "INTEGER", float: "FLOAT", bool: "BOOLEAN", str: "TEXT", datetime.datetime: "TIMESTAMP"},
+    **{datetime.timedelta: "INTERVAL", datetime.date: "DATE", datetime.time: "TIME"},
+}
 
 
 def name_of(name: Any) -> str:
@@ -51,7 +57,8 @@ def type_of(type_: str | Type) -> Type:
     if isinstance(type_, Type):
         return type_
     if not isinstance(type_, str):
-        raise Error(f"a type is given by its name, such as 'INTEGER', not as {type_!r}")
+        name = _OF_PYTHON.get(type_, "INTEGER") if isinstance(type_, type) else "INTEGER"
+        raise Error(f"a type is given by its name, such as {name!r}, not as {type_!r}")
     from minidsms.cql.parser import parse_type
 
     try:

@@ -179,6 +179,38 @@ def test_files_that_are_no_utf8_are_told_how_to_be_converted(tmp_path: Path) -> 
             proposal_for(str(path))
 
 
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_rows_of_other_widths_beside_what_is_no_utf8_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes("at,name\n1,caf\xe9\n2,\xe9,x\n3,b\n".encode("latin-1"))
+    with minidsms.connect() as db:
+        q = db.execute(f"{minidsms.declaration(path)}; SELECT name FROM t")
+        db.run()
+        assert [change.row for change in q.fetch()] == [("b",)]
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "told"),
+    [
+        ("t.xlsx", b"PK\x03\x04\x14", "help: unpack it; a sheet of a workbook is saved as CSV"),
+        ("t.zip", b"PK\x03\x04\x14", "help: unpack it"),
+        ("t.db", b"SQLite format 3\x00", "help: CREATE RELATION R .* WITH .table = 'name'"),
+    ],
+)
+def test_files_that_are_no_text_are_told_by_their_beginning(tmp_path: Path, name: str, start: bytes, told: str) -> None:
+    (tmp_path / name).write_bytes(start + bytes(range(256)))
+    with pytest.raises(Error, match=told):
+        minidsms.declaration(tmp_path / name)
+    if name != "t.db":
+        with minidsms.connect() as db, pytest.raises(Error, match=told):
+            db.execute(f"CREATE RELATION R (a INTEGER) FROM '{tmp_path / name}'")
+
+
+def test_files_of_other_machines_are_not_looked_at() -> None:
+    with pytest.raises(Error, match="only files of this machine"):
+        minidsms.declaration("https://example.invalid/x.csv")
+
+
 @pytest.mark.parametrize(
     ("header", "columns", "told"),
     [
