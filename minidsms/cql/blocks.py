@@ -330,7 +330,7 @@ class BlockBinder:
 
     def _check_arrival(self, groups: Groups, from_node: bound.Node) -> None:
         for call in groups.aggregates:
-            if call.is_by_arrival and not isinstance(from_node, bound.Window | bound.Bounds):
+            if call.is_by_arrival and not from_node.has_arrival_order:
                 instead = "MIN and MAX work" if call.settings is None else "with ORDER BY inside it works"
                 raise self.session.error(
                     f"{call.function.upper()} needs the arrival order of one windowed stream",

@@ -169,7 +169,7 @@ class Window(Node):
     input: Node
     spec: WindowSpec
     name: str = field(compare=False, default="")
-    is_empty_with_input = True
+    has_arrival_order = is_empty_with_input = True
 
     @classmethod
     def of(cls, stream: Node, spec: WindowSpec, name: str = "") -> Window:
@@ -298,7 +298,7 @@ class Bounds(Extending):
     """
 
     spec: WindowSpec
-    is_fifo = True
+    has_arrival_order = is_fifo = True
     memory = Memory.ROWS
 
     @classmethod

@@ -210,6 +210,11 @@ class Node:
         return False
 
     @property
+    def has_arrival_order(self) -> bool:
+        """Its rows are the elements of one window, and it is known which of two came first."""
+        return False
+
+    @property
     def has_one_row(self) -> bool:
         """It never has more rows than one."""
         return False

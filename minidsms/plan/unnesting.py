@@ -157,7 +157,7 @@ class Builder:
             filters.append(parts)
             window, parts = unfiltered(window)
         exprs = [*args, *itertools.chain(*filters)]
-        if not any(bound.subqueries(e) for e in exprs) or not isinstance(window, bound.Window | bound.Bounds):
+        if not any(bound.subqueries(e) for e in exprs) or not window.has_arrival_order:
             return None
         arrival = Field("_arrival", Type.INTEGER)
         source: Node = KeepArrival(window.schema + Schema((arrival,)), self.build(window))
