@@ -14,6 +14,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 from unittest import mock
@@ -22,6 +23,7 @@ from minidsms.cql.errors import CqlError
 from minidsms.elements import Schema
 from minidsms.engine import engine
 from minidsms.joins import join
+from minidsms.settings import SETTINGS
 from minidsms.streamon.pipelined_filters import executor
 from minidsms.synopses.stream_store import StreamStore
 from minidsms.testing.compare import check, check_together, run_definition
@@ -85,10 +87,26 @@ def numbered_from(first: int) -> Iterator[None]:
         yield
 
 
+@dataclass(frozen=True)
+class Set:
+    """Before some calls of a feed some of the choices are made anew, several in a row."""
+
+    seed: int
+
+    def __call__(self, db: Any, step: int, queries: list[Any]) -> None:
+        rng = Random(f"{self.seed} {step}")
+        for name in rng.choices(_SET, k=rng.choice((0, 0, 0, 1, 4))):
+            db.set(name, rng.choice(CHOICES[name]))
+
+
+_SET = [name for name in CHOICES if name in SETTINGS and name != "compilation"]
+
+
 def random_settings(seed: int) -> dict[str, Any]:
-    """One of each choice."""
+    """One of each choice, and in two cases of five others while the case runs."""
     rng = Random(seed)
-    return {name: rng.choice(values) for name, values in CHOICES.items()}
+    settings = {name: rng.choice(values) for name, values in CHOICES.items()}
+    return {**settings, "before": Set(seed)} if rng.random() < 0.4 else settings
 
 
 @mock.patch.multiple(engine, WORTH_THREADS=1)
