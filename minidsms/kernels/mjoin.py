@@ -340,8 +340,8 @@ def tree_join(
 ) -> int:
     """As `mjoin`, by a tree. Where state.status is CROWDED, subresult state.needed is full.
 
-    births: empty where no input is a bag.  With state.phase = FILL the subresult state.filled gets the tuples of the
-    windows' present rows, found from the rows of state.input, and nothing is put out.
+    subresults.births is empty where no input is a bag.  With state.phase = FILL the subresult state.filled gets the
+    tuples of the windows' present rows, found from the rows of state.input, and nothing is put out.
     O(elements + tuples + tuples kept + slots and cells inspected).
     """
     return int64(_join(Joining(windows, pipelines, run, None), None, subresults, None, None, None, output, found))
