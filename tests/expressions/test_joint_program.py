@@ -47,7 +47,8 @@ def agrees(filters: list[Filter], frame: Frame, order: list[int], among: np.ndar
     for together in (None, joint, joint):
         reached = [0] * (len(order) + 1)
         kept, wrong = narrow_by(filters, order, frame, among, True, reached, together)
-        found.append((reached, None if kept is None else kept.tolist(), None if wrong is None else wrong.tolist()))
+        failed = [] if wrong is None else wrong.tolist()
+        found.append((reached, None if kept is None else kept.tolist(), failed))
     assert found[1] == found[0] and found[2] == found[0], (order, [each.text for each in filters])
 
 
