@@ -182,3 +182,13 @@ def test_a_failed_query_holds_no_rows_back() -> None:
             with pytest.raises(minidsms.QueryError):
                 q.snapshot()
         q.close()
+
+
+def test_queries_are_found_by_their_name_in_any_case(db: minidsms.Connection) -> None:
+    query = db.query("SELECT k FROM S [NOW]", "Latest")
+    assert db.queries["Latest"] is db.queries["latest"] is db.queries.get("LATEST") is query
+    assert "Latest" in db.queries and "other" not in db.queries and db.queries.get("Other") is None
+    with pytest.raises(KeyError, match="other"):
+        db.queries["Other"]
+    query.close()
+    assert not db.queries

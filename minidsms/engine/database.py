@@ -20,6 +20,7 @@ from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
 from minidsms.cql.errors import ClosedError, Error, one_line, quoted
 from minidsms.cql.words import TICK_NS
 from minidsms.elements import MIN_INSTANT, Batch, BoolArray, Int64Array, Schema
+from minidsms.engine.by_name import ByName
 from minidsms.engine.engine import Engine
 from minidsms.engine.group import Group
 from minidsms.engine.groups import Groups
@@ -91,7 +92,7 @@ class Database:
         self.families = Families()
         self.templates = Templates(self.catalog, self.families)
         self.catalog.limits = self.settings.limits
-        self.queries: dict[str, RunningQuery] = {}
+        self.queries: dict[str, RunningQuery] = ByName()
         self.catalog.queries = self.queries
         self.outward: dict[str, RunningQuery] = {}
         """The queries that have callbacks or a sink, or had."""
