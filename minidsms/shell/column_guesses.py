@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from minidsms.cql.printer import print_name
 from minidsms.elements import Type
+from minidsms.sources.text_columns import by_format
 
 _MOST_STRANGE = 0.05
 """The share of values that may be of no type and still be taken for mistakes; one value of three or more always may."""
@@ -35,8 +36,6 @@ _LOOKED_AT = 3
 _UNITS = {"seconds": 10**9, "milliseconds": 10**6, "microseconds": 1000, "nanoseconds": 1}
 _FROM_S, _TO_S = 631_152_000, 4_102_444_800
 """1990 and 2100, in seconds."""
-_FIRST_OF_FOUR_DIGITS = -30_610_224_000_000
-"""The year 1000, in milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -146,9 +145,8 @@ def slack_of(instants: Any) -> int:
 
 
 def _in_form(texts: Any, form: str) -> Any:
-    """Times, NULL for a text that is none of the form, also where its year has two digits and is to have four."""
-    read = pc.strptime(texts, form, "ms", error_is_null=True)
-    return pc.if_else(pc.less(pc.cast(read, pa.int64()), _FIRST_OF_FOUR_DIGITS), None, read)
+    """Times, in milliseconds; NULL for a text that is none of the form."""
+    return pc.cast(by_format(texts, form), pa.timestamp("ms"), safe=False)
 
 
 def _iso(texts: Any) -> Any:

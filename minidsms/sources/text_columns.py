@@ -39,6 +39,7 @@ _PLAIN = {
 _DIGITS = {"s": 9, "ms": 6, "us": 3, "ns": 0}
 """Behind the point of such a unit stand so many digits of nanoseconds."""
 _ZONED = r"(?i)^.{10}.*(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
+_YEAR_1000_US = -30_610_224_000_000_000
 _LIKE_A_TIME = r"^[0-9]{4}-[0-9]{2}"
 
 
@@ -84,19 +85,23 @@ def read_iso_times(texts: Any) -> Any:
     raise pa.ArrowInvalid("no ISO times")
 
 
-def _by_format(texts: Any, format: str) -> Any:
-    """Texts as times, as strptime reads them; NULL where one is none. Fractions of a second are read in Python."""
+def by_format(texts: Any, format: str) -> Any:
+    """Texts as times, as Python's strptime reads them; NULL where one is none. It reads them itself where there are
+    fractions of a second, and years that Arrow takes for the first thousand, since a year of two digits is none of %Y.
+    """
     if "%f" not in format:
-        return pc.strptime(texts, format, "us", error_is_null=True)
+        times = pc.strptime(texts, format, "us", error_is_null=True)
+        if not pc.any(pc.less(pc.cast(times, pa.int64()), _YEAR_1000_US)).as_py():
+            return times
     different = texts.dictionary_encode()
-    times: list[datetime | None] = []
+    found: list[datetime | None] = []
     for text in different.dictionary.to_pylist():
         try:
             time = datetime.strptime(text, format)
-            times.append(time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC))
+            found.append(time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC))
         except (ValueError, OverflowError):
-            times.append(None)
-    return pa.array(times, pa.timestamp("us", "UTC")).take(different.indices)
+            found.append(None)
+    return pa.array(found, pa.timestamp("us", "UTC")).take(different.indices)
 
 
 def _too_far(numbers: Any, epoch: str) -> BoolArray:
@@ -136,7 +141,7 @@ def read_texts(
     """(array, bad): a column of texts, or of bytes, as the type, NULL where `bad`. ticks: of a TIMESTAMP column."""
     texts, bad = _decode(values)
     if type_ is Type.TIMESTAMP and times.format is not None:
-        read = _by_format(pc.utf8_trim_whitespace(texts), times.format)
+        read = by_format(pc.utf8_trim_whitespace(texts), times.format)
         bad |= (pc.is_valid(texts).to_numpy(zero_copy_only=False)) & (pc.is_null(read).to_numpy(zero_copy_only=False))
         return read, bad
     if type_ is Type.TIMESTAMP and ticks is not False and times.epoch is not None:

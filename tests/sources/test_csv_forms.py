@@ -106,6 +106,16 @@ def test_without_a_header_the_columns_are_those_of_the_declaration(tmp_path: Pat
     assert rows == [(1769940000000, 1.0, "a"), (1769940060000, 2.0, "b")]
 
 
+@pytest.mark.parametrize("time", ["", " %H:%M", " %H:%M:%S.%f"])
+def test_a_year_of_two_digits_is_none_of_four(tmp_path: Path, time: str) -> None:
+    at = time.replace("%H", "10").replace("%M", "00").replace("%S.%f", "01.5")
+    text = f"at,x,t\n01.02.0999{at},1,a\n01.02.26{at},2,b\n01.02.2026{at},3,c\n"
+    rows, _ = answer(tmp_path / "f.csv", text, f"time_format = '%d.%m.%Y{time}'")
+    assert [t for _, _, t in rows] == ["a", "c"]
+    rows, _ = answer(tmp_path / "f.csv", text, f"time_format = '%d.%m.%y{time}'")
+    assert [t for _, _, t in rows] == ["b"]
+
+
 @pytest.mark.parametrize("broken", ["", "x,1,b\n", "'1,1,b\n"])
 def test_quotes_are_those_that_are_said_or_none(tmp_path: Path, broken: str) -> None:
     text = "at,x,t\n1,1,'it''s, so'\n2,2,\"\n3,3,'two\nlines'\n" + broken
