@@ -214,12 +214,16 @@ class Programmed:
     def _call(self, frame: Frame, rows: Int64Array | None, out: Int64Array, states: Int8Array) -> int | None:
         """What the kernel says; None where columns do not lie as it reads them, or no rows are in question."""
         least = -1 - out.shape[1]
-        if least == -1 or self._program is None:
+        program: Program | None = self._program
+        if least == -1 or program is None:
             return None
         run = self._runner.run
-        found = run(self._program, _ONLY, frame, rows, out, states)[1][0]
+        found = run(program, _ONLY, frame, rows, out, states)[1][0]
         if found < least and found == self._runner.kernels.FAR:
-            found = run(self._for_far(), _ONLY, frame, rows, out, states)[1][0]
+            program = self._for_far()
+            if program is None:
+                return None
+            found = run(program, _ONLY, frame, rows, out, states)[1][0]
         return None if found < least else found
 
     def _set_states(self, value: Value, states: Int8Array) -> None:
@@ -229,16 +233,17 @@ class Programmed:
             value.valid = np.logical_not(states)  # FINE is 0
             value.failed = states == kernels.FAILED if has_failed else None
 
-    def _for_far(self) -> Program:
-        """The program for any integers, which takes the place of one for narrow ones that was called in vain."""
+    def _for_far(self) -> Program | None:
+        """The program for any integers, which takes the place of one for narrow ones that was called in vain; None
+        where it needs too many registers.
+        """
         from minidsms.expressions.program_writer import written
 
         if self._exact is None:
             self._exact, _ = written(self._exprs, self._is_condition, self._dictionary)
-        assert self._exact is not None
         self._far += 1
-        if self._far == MOST_FAR:
-            self._program = self._exact
+        if self._far >= MOST_FAR:  # two threads may have counted
+            self._program, self._is_impossible = self._exact, self._exact is None
         return self._exact
 
     def _can_run(self, n: int, use_kernels: bool = False) -> bool:
@@ -251,11 +256,12 @@ class Programmed:
         """Write the program, if there is one."""
         with COMPILED.counted():
             from minidsms.expressions.program_writer import written
-        self._program, self._places = written(self._exprs, self._is_condition, self._dictionary, is_near=True)
-        if self._program is None:  # it may need fewer registers
-            self._program, self._places = written(self._exprs, self._is_condition, self._dictionary)
+        program, self._places = written(self._exprs, self._is_condition, self._dictionary, is_near=True)
+        if program is None:  # it may need fewer registers
+            program, self._places = written(self._exprs, self._is_condition, self._dictionary)
         self._types = tuple(self._exprs[place].type for place in self._places)
-        self._is_impossible = self._program is None
+        # Another thread calls it as soon as it stands here.
+        self._program, self._is_impossible = program, program is None
 
 
 def failed_among(kept: Int64Array) -> tuple[Int64Array, Int64Array]:

@@ -149,6 +149,34 @@ def test_a_program_for_narrow_integers_is_given_up_among_others() -> None:
         assert len(counts) == (2 if 2 * (turn + 1) < programs.MOST_FAR else 3)
 
 
+def sum_of(terms: int) -> Expr:
+    """i and many constants: those are one where integers are narrow, and a register each where they are not."""
+    total: Expr = column("i")
+    for n in range(terms):
+        total = call(INTEGER, "+", total, literal(3 * n + 1))
+    return total
+
+
+@pytest.mark.parametrize("terms", [50, 58, 70])
+def test_what_needs_too_many_registers_for_wide_integers_is_left_to_numpy(terms: int) -> None:
+    context = Context(TextDictionary(), compilation=lambda: "at once")
+    rest = call(INTEGER, "%", sum_of(terms), literal(7))
+    filters = [
+        Filter(call(BOOLEAN, "<", column("j"), literal(150)), context),
+        Filter(call(BOOLEAN, "=", rest, literal(3)), context),
+        Filter(call(BOOLEAN, ">", rest, literal(-1)), context),
+    ]
+    joint, added = joint_of(filters), sum(3 * n + 1 for n in range(terms))
+    for turn in range(programs.MOST_FAR + 3):
+        values = np.arange(200) * (1 << 40 if turn else 1)
+        columns = Column(values), Column(np.arange(200))
+        frame = Frame(lambda index, columns=columns: columns[index], 200)  # type: ignore[misc]
+        expected = ((values + added) % 7 == 3)[:150].nonzero()[0].tolist()
+        for order in ([0, 1, 2], [2, 1, 0]):
+            kept, wrong = narrow_by(filters, order, frame, None, True, None, joint)
+            assert kept is not None and kept.tolist() == expected and wrong is None
+
+
 def test_columns_that_do_not_lie_side_by_side_are_called_by_themselves() -> None:
     context = Context(TextDictionary())
     filters = [Filter(call(BOOLEAN, ">", column(c), literal(3)), context) for c in "ij"]
