@@ -177,7 +177,7 @@ class Members:
         self.negated = negated
         self._known = frozenset(self.items.tolist())
         self._held = held
-        self._table: tuple[Int64Array, BoolArray, int] | None = None
+        self._tables: list[tuple[Int64Array, BoolArray, int]] = []
 
     def mask(self, values: AnyArray) -> BoolArray:
         if len(values) > FEW:
@@ -204,12 +204,13 @@ class Members:
         """Where the kernel finds the items."""
         from minidsms.kernels.filtering import place_members
 
-        if self._table is None:
+        if not self._tables:
             bits = max(4, (8 * len(self.items)).bit_length())
             slots, filled = np.zeros(1 << bits, np.int64), np.zeros(1 << bits, np.bool_)
             place_members(normal(Column(self.items).words()), 64 - bits, slots, filled)
-            self._table = slots, filled, 64 - bits
-        return self._table
+            # Another thread may have been as fast: what has been told by address stays.
+            self._tables.append((slots, filled, 64 - bits))
+        return self._tables[0]
 
 
 def split(expr: bound.Expr, dictionary: TextDictionary) -> tuple[bound.Expr, ValueTest]:

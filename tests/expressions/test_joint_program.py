@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from minidsms.cql.bound import Expr
 from minidsms.elements import Column
 from minidsms.expressions import Context, predicate, programs
+from minidsms.expressions.filter_tests import Members
 from minidsms.expressions.filters import Filter
 from minidsms.expressions.joint_program import JointProgram
 from minidsms.expressions.predicate import joint_of, narrow_by
 from minidsms.expressions.value import Frame
+from minidsms.kernels import filtering
 from minidsms.values.dictionary import TextDictionary
 from tests.expressions.generating import (
     BOOLEAN,
@@ -175,6 +177,21 @@ def test_what_needs_too_many_registers_for_wide_integers_is_left_to_numpy(terms:
         for order in ([0, 1, 2], [2, 1, 0]):
             kept, wrong = narrow_by(filters, order, frame, None, True, None, joint)
             assert kept is not None and kept.tolist() == expected and wrong is None
+
+
+def test_items_stay_where_a_thread_was_told_that_they_stand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads may ask for the first time at once: the second one does so while the first places the items."""
+    test = Members(np.arange(5), False)
+    place, told = filtering.place_members, []
+
+    def placing(*arguments: Any) -> None:
+        monkeypatch.setattr(filtering, "place_members", place)
+        told.append(test.words())
+        place(*arguments)
+
+    monkeypatch.setattr(filtering, "place_members", placing)
+    told.append(test.words())
+    assert told[0] == told[1] == test.words()
 
 
 def test_columns_that_do_not_lie_side_by_side_are_called_by_themselves() -> None:
