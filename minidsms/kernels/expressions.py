@@ -443,12 +443,15 @@ def _keep(
     for i in range(n if states < len(words) - 1 else 0):
         worst = max(worst, words[states, i])
     if worst == FAILED:
+        has_failed = False
         for i in range(count):
             row = first + i if len(rows) == 0 else rows[first + i]
             at = i if base < 0 else row - base
-            out[k] = ~row if words[states, at] == FAILED else row
-            k += words[states, at] == FAILED or words[truths, at] != 0
-        return k, True
+            failed = words[states, at] == FAILED
+            out[k] = ~row if failed else row
+            k += failed or words[truths, at] != 0
+            has_failed |= failed
+        return k, has_failed
     if base >= 0 and len(rows) != 0:
         for i in range(count):
             out[k] = rows[first + i]

@@ -194,6 +194,20 @@ def test_items_stay_where_a_thread_was_told_that_they_stand(monkeypatch: pytest.
     assert told[0] == told[1] == test.words()
 
 
+def test_a_row_that_is_not_in_question_does_not_fail() -> None:
+    context = Context(TextDictionary())
+    product = call(BOOLEAN, "<", call(INTEGER, "*", column("i"), column("i")), literal(10**6))
+    filters = [Filter(product, context), Filter(call(BOOLEAN, ">", column("i"), literal(10)), context)]
+    joint = joint_of(filters)
+    assert joint is not None
+    frame = Frame(lambda index: Column(np.where(np.arange(100) == 50, EDGE - 1, np.arange(100))), 100)
+    among, table = np.delete(np.arange(100), 50), joint.table(100, True)
+    assert table is not None
+    (run, _) = table.runs((0, 1))
+    counts, kept, wrong = joint.narrow(table, run, frame, among)  # type: ignore[arg-type]
+    assert kept is not None and (counts, kept.tolist(), wrong) == ([99, 88], among[11:].tolist(), None)
+
+
 def test_columns_that_do_not_lie_side_by_side_are_called_by_themselves() -> None:
     context = Context(TextDictionary())
     filters = [Filter(call(BOOLEAN, ">", column(c), literal(3)), context) for c in "ij"]
