@@ -130,12 +130,12 @@ class Filter:
             passes = passes & valid
         kept = passes if failed is None else (passes | failed)
         kept = full(kept, n)
+        wrong = None if failed is None else full(failed, n)
         if layout == AT:
             assert rows is not None
-            wrong = None if failed is None else rows[full(failed, n)[rows]]
-            return rows[kept[rows]], wrong
-        wrong = None if failed is None else full(failed, n).nonzero()[0]
-        found = kept.nonzero()[0]
-        if rows is not None:
-            found, wrong = rows[found], None if wrong is None else rows[wrong]
+            found, wrong = rows[kept[rows]], None if wrong is None else rows[wrong[rows]]
+        else:
+            found, wrong = kept.nonzero()[0], None if wrong is None else wrong.nonzero()[0]
+            if rows is not None:
+                found, wrong = rows[found], None if wrong is None else rows[wrong]
         return found, wrong if wrong is not None and len(wrong) else None

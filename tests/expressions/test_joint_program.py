@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any
 
@@ -43,23 +46,75 @@ def of_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(predicate, "FROM", 1)
 
 
+class Setting:
+    """SET compilation, as filters are told of it."""
+
+    asked = "at once"
+
+    def context(self) -> Context:
+        return Context(TextDictionary(), compilation=lambda: self.asked)
+
+
+SETTING = Setting()
+
+
+def narrowed(
+    filters: list[Filter], frame: Frame, order: list[int], among: np.ndarray | None, joint: JointProgram | None
+) -> tuple[Any, ...]:
+    reached = [0] * (len(order) + 1)
+    kept, wrong = narrow_by(filters, order, frame, among, True, reached, joint)
+    return reached, None if kept is None else kept.tolist(), [] if wrong is None else wrong.tolist()
+
+
+def by_numpy(filters: list[Filter], frame: Frame, order: list[int], among: np.ndarray | None) -> tuple[Any, ...]:
+    SETTING.asked = "off"
+    try:
+        return narrowed(filters, frame, order, among, joint_of(filters))
+    finally:
+        SETTING.asked = "at once"
+
+
 def agrees(filters: list[Filter], frame: Frame, order: list[int], among: np.ndarray | None) -> None:
-    found: list[Any] = []
+    expected = by_numpy(filters, frame, order, among)
     joint = joint_of(filters)
     for together in (None, joint, joint):
-        reached = [0] * (len(order) + 1)
-        kept, wrong = narrow_by(filters, order, frame, among, True, reached, together)
-        failed = [] if wrong is None else wrong.tolist()
-        found.append((reached, None if kept is None else kept.tolist(), failed))
-    assert found[1] == found[0] and found[2] == found[0], (order, [each.text for each in filters])
+        found = narrowed(filters, frame, order, among, together)
+        assert found == expected, (order, [each.text for each in filters])
+
+
+def laid(array: Any, random: Random) -> Any:
+    """The same values elsewhere: not writeable, amid others, not side by side, or across words."""
+    match random.randrange(10):
+        case 0:
+            array = array.copy()
+            array.flags.writeable = False
+        case 1:
+            array = np.concatenate((array[:1], array, array[:1]))[1:-1]
+        case 2:
+            array = np.repeat(array, 2)[::2]
+        case 3:
+            array = np.frombuffer(b"0" + array.tobytes(), array.dtype, len(array), 1)
+    return array
+
+
+def part_of(columns: list[Column], random: Random) -> Frame:
+    """All rows, some that follow one another, or any."""
+    n = len(columns[0].values)
+    frame, start = Frame(lambda index: columns[index], n), random.randrange(n)
+    match random.randrange(3):
+        case 0:
+            return frame.slice(start, random.randint(start + 1, n))
+        case 1:
+            return frame.subset(np.array(sorted(random.sample(range(n), random.randint(1, n)))))
+    return frame
 
 
 def random_tests(random: Random) -> list[Expr]:
-    """Conditions on one column, which most rows pass or few."""
+    """Conditions which most rows pass or few; some fail."""
     compared = ["<", "<=", ">", ">=", "=", "<>"]
 
     def draw() -> Expr:
-        match random.randrange(8):
+        match random.randrange(10):
             case 0:
                 return call(BOOLEAN, random.choice(compared), column("f"), literal(random.choice([0.0, 1.5, -1.5])))
             case 1:
@@ -73,35 +128,73 @@ def random_tests(random: Random) -> list[Expr]:
             case 5:
                 rest = call(INTEGER, "%", column(random.choice("ij")), literal(random.choice([3, 1000, -7])))
                 return call(BOOLEAN, random.choice(compared), rest, literal(random.choice([0, 1, -1, 500])))
+            case 6 | 7:
+                computed = call(INTEGER, random.choice("+-*/%"), column("i"), column("j"))
+                return call(BOOLEAN, random.choice(compared), computed, literal(random.choice(EDGES)))
         return call(BOOLEAN, random.choice(compared), column(random.choice("ij")), literal(random.choice(EDGES)))
 
     return [draw() for _ in range(random.randint(2, 6))]
+
+
+def random_case(random: Random, n: int, nulls: float) -> tuple[list[Filter], list[Column]]:
+    def value(values: list[Any]) -> Any:
+        return None if random.random() < nulls else random.choice(values)
+
+    context = SETTING.context()
+    ranges = [EDGES, [1, 2, 3, 500, 999], list(range(-4, 4))]
+    kinds = [
+        random.choice(ranges), random.choice(ranges), [0.0, 1.5, -2.0, float("inf")], [False, True], ["a", "b", "c"]
+    ]  # fmt: skip
+    table = []
+    for _ in range(n):
+        values = dict(zip("ijfbt", map(value, kinds)))
+        table.append(tuple(values.get(f.name) for f in SCHEMA))
+    batch = batch_of(table, context.dictionary)
+    columns = [
+        Column(laid(c.values, random), None if c.valid is None else laid(c.valid, random))
+        for c in map(batch.column, range(len(SCHEMA)))
+    ]
+    return [Filter(expr, context) for expr in random_tests(random)], columns
 
 
 @pytest.mark.parametrize("n", [1, 63, 64, 65, 128, 700])
 @pytest.mark.parametrize("nulls", [0.0, 0.3])
 def test_tests_of_columns_run_together(n: int, nulls: float) -> None:
     random = Random(f"{n} {nulls}")
-
-    def value(values: list[Any]) -> Any:
-        return None if random.random() < nulls else random.choice(values)
-
     for _ in range(60):
-        context = Context(TextDictionary())
-        ranges = [EDGES, [1, 2, 3, 500, 999], list(range(-4, 4))]
-        kinds = [
-            random.choice(ranges), random.choice(ranges), [0.0, 1.5, -2.0, float("inf")], [False, True], ["a", "b", "c"]
-        ]  # fmt: skip
-        table = []
-        for _ in range(n):
-            values = dict(zip("ijfbt", map(value, kinds)))
-            table.append(tuple(values.get(f.name) for f in SCHEMA))
-        batch = batch_of(table, context.dictionary)
-        filters = [Filter(expr, context) for expr in random_tests(random)]
+        filters, columns = random_case(random, n, nulls)
         order = random.sample(range(len(filters)), random.randint(1, len(filters)))
-        among = np.array(sorted(random.sample(range(n), random.randint(1, n))))
-        for asked in (None, among):
-            agrees(filters, Frame(batch.column, n), order, asked)
+        for _ in range(3):
+            frame = part_of(columns, random)
+            among = np.array(sorted(random.sample(range(frame.n), random.randint(1, frame.n))))
+            for asked in (None, among):
+                agrees(filters, frame, order, asked)
+
+
+def test_threads_run_the_same_filters_at_once_on_rows_of_their_own() -> None:
+    random = Random(0)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for _ in range(30):
+            filters, columns = random_case(random, 500, random.choice([0.0, 0.3]))
+            joint, numbers = joint_of(filters), range(len(filters))
+            jobs = [
+                (part_of(columns, random), random.sample(numbers, random.choice(numbers[1:]) + 1)) for _ in range(6)
+            ]
+            begin = threading.Barrier(len(jobs))
+
+            def run(
+                job: tuple[Frame, list[int]], filters: Any = filters, joint: Any = joint, begin: Any = begin
+            ) -> Any:
+                begin.wait()
+                return [narrowed(filters, *job, None, joint) for _ in range(3)]
+
+            with ThreadPoolExecutor(len(jobs)) as threads:
+                found = list(threads.map(run, jobs))
+            assert found == [[by_numpy(filters, *job, None)] * 3 for job in jobs]
+    finally:
+        sys.setswitchinterval(before)
 
 
 @SLOW
@@ -114,7 +207,7 @@ def test_programs_tests_and_what_is_neither_run_in_any_order(
     parts: list[Expr], table: list[tuple[Any, ...]], random: Random
 ) -> None:
     table = table * random.choice([1, 6])
-    context = Context(TextDictionary())
+    context = SETTING.context()
     frame = Frame(batch_of(table, context.dictionary).column, len(table))
     filters = [Filter(expr, context) for expr in parts]
     order = random.sample(range(len(filters)), len(filters))
@@ -161,7 +254,7 @@ def sum_of(terms: int) -> Expr:
 
 @pytest.mark.parametrize("terms", [50, 58, 70])
 def test_what_needs_too_many_registers_for_wide_integers_is_left_to_numpy(terms: int) -> None:
-    context = Context(TextDictionary(), compilation=lambda: "at once")
+    context = SETTING.context()
     rest = call(INTEGER, "%", sum_of(terms), literal(7))
     filters = [
         Filter(call(BOOLEAN, "<", column("j"), literal(150)), context),
@@ -209,7 +302,7 @@ def test_a_row_that_is_not_in_question_does_not_fail() -> None:
 
 
 def test_columns_that_do_not_lie_side_by_side_are_called_by_themselves() -> None:
-    context = Context(TextDictionary())
+    context = SETTING.context()
     filters = [Filter(call(BOOLEAN, ">", column(c), literal(3)), context) for c in "ij"]
     filters.append(Filter(call(BOOLEAN, ">", call(INTEGER, "+", column("j"), literal(1)), literal(5)), context))
     valid = (np.arange(200) % 3 > 0)[::2]
