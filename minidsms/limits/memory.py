@@ -125,6 +125,20 @@ class MemoryAccount:
         self._note(self._measured + grown, 0)
         return True
 
+    def fits_bytes(self, nbytes: int) -> bool:
+        """Whether so many bytes more may be stored elsewhere than in a ring; then they are counted as stored."""
+        limit = self.limit
+        if limit is None:
+            return True
+        self._measure()
+        if self._measured + nbytes > limit:
+            self.shrink()
+            self._measure()
+        if self._measured + nbytes > limit:
+            return False
+        self._note(self._measured + nbytes, 0)
+        return True
+
     def room(self, store: StreamStore, n: int) -> int:
         """How many of n elements fit, at least so many as the ring has room for."""
         limit = self.limit
