@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 
 from minidsms.aggregates import AGGREGATES, SYNONYMS
-from minidsms.cql.foreign_windows import EMIT
+from minidsms.cql.foreign_windows import EMIT, LOOKED_AT, on_one_line, statement_at
 
 _NAME = r'(?:[^\W\d]\w*|"[^"]+"|`[^`]+`)'
 _COLUMN = rf"{_NAME}(?:\.{_NAME})?"
@@ -39,8 +39,6 @@ _PATTERN = re.compile(
     _FLAGS,
 )
 _NEAR = re.compile(r"\b(?:SYSTEM_TIME|APPLY|MATCH_RECOGNIZE|WITHIN)\b", re.IGNORECASE)
-_LONGEST = 2000
-"""Characters of a statement that are looked at."""
 _AGGREGATED = re.compile(rf"\b(?:{'|'.join((*AGGREGATES, *SYNONYMS))})\s*\(", re.IGNORECASE)
 _GROUPED = re.compile(rf"\b(?:GROUP\s+BY|OVER\s*\(|DISTINCT)|{_AGGREGATED.pattern}", re.IGNORECASE)
 _COUNTED = re.compile(rf"\bCOUNT(?:_IF)?\s*\([^()]*\)(?:\s+AS\s+(?P<name>{_NAME}))?", re.IGNORECASE)
@@ -51,24 +49,24 @@ def join_here(text: str, place: int) -> str:
     """What to write instead of the join at a place of the text; "" for any other."""
     if not _NEAR.search(text[max(0, place - 30) : place + 20]):
         return ""
-    first = text.rfind(";", 0, place) + 1
-    statement = " ".join(text[first : first + _LONGEST].partition(";")[0].split())
-    forms: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
-        (_AT_TIME, _at_time), (_WITHIN, _within), (_APPLY, _apply), (_PATTERN, _pattern),
-    )  # fmt: skip
-    found = ((form.search(statement), written) for form, written in forms)
+    statement = statement_at(text, place)
+    forms: list[tuple[re.Pattern[str], Callable[[re.Match[str]], str]]] = [(_APPLY, _apply), (_PATTERN, _pattern)]
+    if len(statement) <= LOOKED_AT:  # they are of all that it says
+        forms[:0] = [(_AT_TIME, _at_time), (_WITHIN, _within)]
+    looked_at = on_one_line(statement[:LOOKED_AT])
+    found = ((form.search(looked_at), written) for form, written in forms)
     return next((written(match) for match, written in found if match is not None), "")
 
 
 def _at_time(found: re.Match[str]) -> str:
     """A relation as it is when the row comes."""
-    write = _looked_up(found, f"ON {' '.join(found['on'].split())}")
+    write = _looked_up(found, f"ON {found['on']}")
     return f"write {write}; a stream {found['right']} stands with its window, [PARTITION BY key ROWS 1]"
 
 
 def with_windows_within(query: str) -> str:
     """The query with windows for WITHIN."""
-    found = _WITHIN.match(query) if len(query) <= _LONGEST else None
+    found = _WITHIN.match(query) if len(query) <= LOOKED_AT else None
     written = "" if found is None else _of_windows(found)
     return written if written.startswith("SELECT") else query
 
@@ -79,7 +77,7 @@ def _within(found: re.Match[str]) -> str:
 
 def _of_windows(found: re.Match[str]) -> str:
     window = f" [RANGE {found['length']}]"
-    return _joined(found, f"ON {' '.join(found['on'].split())}", window, window, "ISTREAM")
+    return _joined(found, f"ON {found['on']}", window, window, "ISTREAM")
 
 
 def _looked_up(found: re.Match[str], condition: str) -> str:
@@ -92,7 +90,7 @@ def _joined(found: re.Match[str], condition: str, left_window: str, right_window
     left = f"{found['left']}{left_window}" + (f" AS {found['left_as']}" if found["left_as"] else "")
     right = f"{found['right']}{right_window}" + (f" AS {found['right_as']}" if found["right_as"] else "")
     join = "LEFT JOIN" if (found["kind"] or "").upper().startswith("LEFT") else "JOIN"
-    items, rest = " ".join(found["items"].split()), " ".join(EMIT.sub("", found["rest"] or "").split())
+    items, rest = found["items"], EMIT.sub("", found["rest"] or "").strip()
     behind = f"FROM {left} {join} {right} {condition}{f' {rest}' if rest else ''}"
     if _GROUPED.search(f"{items} {rest}"):
         behind = behind.partition(" GROUP BY ")[0]

@@ -24,7 +24,7 @@ _PARTITIONED = re.compile(rf"\bPARTITION\s+BY\s+(?P<key>{_NAME})", re.IGNORECASE
 _FORMS = (
     re.compile(
         r"(?:\b(?P<before>FROM|JOIN)\s+)?\bTABLE\s*\(\s*(?P<kind>TUMBLE|HOP|SESSION)\s*\(\s*"
-        rf"TABLE\s+(?P<stream>{_NAME})(?P<rest>[^()]*(?:\([^()]*\)[^()]*)*)\)\s*\)",
+        rf"(?:DATA\s*=>\s*)?TABLE\s+(?P<stream>{_NAME})(?P<rest>[^()]*(?:\([^()]*\)[^()]*)*)\)\s*\)",
         re.IGNORECASE,
     ),
     re.compile(
@@ -47,8 +47,10 @@ _BOUNDS = re.compile(
     re.IGNORECASE,
 )
 """In ksqlDB, Flink and Spark."""
-EMIT = re.compile(r"\s*\bEMIT\s+(?:CHANGES|FINAL)\s*$", re.IGNORECASE)
-_COMMENT = re.compile(r"--|#|/\*")
+EMIT = re.compile(r"\s*\bEMIT\s+(?:CHANGES|FINAL)(?:\s+LIMIT\s+\d+)?\s*$", re.IGNORECASE)
+_BETWEEN = re.compile(r"""('[^']*'|"[^"]*"|`[^`]*`)|(?:\s|--[^\n]*|#[^\n]*|/\*.*?\*/)+""", re.DOTALL)
+LOOKED_AT = 2000
+"""Characters of a statement that are looked at: to seek in it takes as many steps as their square."""
 _LONGEST = 400
 """Characters of a statement that a hint shows whole."""
 NAMES = frozenset(
@@ -131,10 +133,9 @@ def window_here(text: str, place: int) -> str:
     for form in _FORMS:
         for found in form.finditer(text):
             if found.start() <= place <= found.end() and (behind := _written(text, found)):
-                statement = _statement(text, found.start())
-                whole = with_windows_behind(" ".join(statement.split()))
-                is_shown = len(whole) <= _LONGEST and behind in whole and not _COMMENT.search(statement)
-                return whole if is_shown else behind
+                statement = statement_at(text, found.start())
+                whole = with_windows_behind(on_one_line(statement)) if len(statement) <= LOOKED_AT else ""
+                return whole if len(whole) <= _LONGEST and behind in whole else behind
     return ""
 
 
@@ -142,6 +143,8 @@ def with_windows_behind(statement: str) -> str:
     """The statement with windows behind their streams, and their bounds by name, which are keys of groups. Of several
     SELECTs the windows that stand in FROM alone.
     """
+    if len(statement) > LOOKED_AT:
+        return statement
     statement = EMIT.sub("", statement)
     for form in _FORMS:
         if "before" in form.groupindex:
@@ -166,15 +169,20 @@ def with_windows_behind(statement: str) -> str:
     return f"{statement[: grouped.start('keys')]}{keys}{f' {rest}' if rest else ''}"
 
 
-def _statement(text: str, place: int) -> str:
+def statement_at(text: str, place: int) -> str:
     """The one that stands there."""
     return text[text.rfind(";", 0, place) + 1 :].partition(";")[0]
+
+
+def on_one_line(statement: str) -> str:
+    """The same without comments, on one line but for what stands in quotes."""
+    return _BETWEEN.sub(lambda found: found[1] or " ", statement).strip()
 
 
 def _written(text: str, found: re.Match[str]) -> str:
     groups = found.groupdict("")
     kind = groups["kind"].upper()
-    statement = _statement(text, found.start())
+    statement = statement_at(text, found.start())
     streams = {groups["stream"]} if groups.get("stream") else {m["stream"] for m in _FROM.finditer(statement)}
     lengths = _azure_lengths(groups["rest"]) or _lengths(groups["rest"])
     if len(streams) != 1 or not lengths:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from minidsms import CqlError, Error, connect
@@ -1057,8 +1059,20 @@ DECLARED_ELSEWHERE = [
         "CREATE VIEW Made AS SELECT 'a  b' , k FROM S",
     ),
     (
-        "SELECT car -- each\nFROM Pos GROUP BY car, TUMBLE(at, INTERVAL '1' HOUR)",
-        "FROM Pos [TUMBLE 1 HOUR]",
+        "SELECT car, 'a  b' -- it's each\nFROM Pos # ..\n GROUP BY car, TUMBLE(at, INTERVAL '1' HOUR) /* one */",
+        "SELECT car, 'a  b' FROM Pos [TUMBLE 1 HOUR] GROUP BY car, window_start",
+    ),
+    (
+        "SELECT car FROM Pos WINDOW TUMBLING (SIZE 1 HOUR) GROUP BY car EMIT CHANGES LIMIT 5",
+        "SELECT car FROM Pos [TUMBLE 1 HOUR] GROUP BY car",
+    ),
+    (
+        "SELECT car FROM TABLE(TUMBLE(DATA => TABLE Pos, TIMECOL => DESCRIPTOR(at), SIZE => INTERVAL '9' MINUTES))",
+        "SELECT car FROM Pos [TUMBLE 9 MINUTES]",
+    ),
+    (
+        "SELECT S.k, 'a  b' AS c -- it's each\nFROM S JOIN T WITHIN 9 SECONDS ON S.k = T.k EMIT CHANGES LIMIT 5",
+        "SELECT ISTREAM(S.k, 'a  b' AS c) FROM S [RANGE 9 SECONDS] JOIN T [RANGE 9 SECONDS] ON S.k = T.k",
     ),
     (
         "CREATE TABLE Made AS SELECT p.car, 1 AS n FROM Pos AS p WINDOW SESSION (9 SECONDS) GROUP BY p.car EMIT FINAL",
@@ -1109,6 +1123,26 @@ def test_a_statement_of_another_system_is_shown_as_one_that_can_be_carried_out(t
             db.execute(text)
         assert caught.value.hint.endswith(meant)
         db.execute(meant)
+
+
+@pytest.mark.parametrize(
+    "text", ["CREATE TABLE Made AS SELECT '{}' FROM Pos", "SELECT '{}' FROM Pos WINDOW TUMBLING (SIZE 1 HOUR)"]
+)
+def test_a_long_text_in_a_statement_of_another_system_takes_no_time_of_its_square(text: str) -> None:
+    with connect() as db:
+        db.execute(DECLARATIONS)
+        began_s = time.process_time()
+        with pytest.raises(CqlError):
+            db.execute(text.format(" " * 100_000))
+        assert time.process_time() - began_s < 5
+
+
+def test_no_part_of_a_join_of_another_system_is_shown_as_the_whole() -> None:
+    with connect() as db:
+        db.execute(DECLARATIONS)
+        with pytest.raises(CqlError) as caught:
+            db.execute("SELECT S.k FROM S JOIN T WITHIN 9 SECONDS ON S.k = T.k WHERE " + "S.k > 1 AND " * 200 + "TRUE")
+        assert "SELECT" not in caught.value.hint
 
 
 @pytest.mark.parametrize(
