@@ -141,12 +141,13 @@ class KeyTable:
         keys = self.keys[kept]
         if remap is not None:
             keys[:, remap[0]] = remap[1][keys[:, remap[0]]]
-        self._load(keys)
+        self._load(keys, 2 * len(keys))
         return kept
 
-    def _load(self, keys: Int64Array) -> None:
+    def _load(self, keys: Int64Array, room: int) -> None:
+        """room: for so many rows, these among them."""
         n = len(keys)
-        self._reset(max(_FIRST_CAPACITY, 1 << (2 * n - 1).bit_length() if n else 0))
+        self._reset(max(_FIRST_CAPACITY, 1 << (room - 1).bit_length() if room else 0))
         self.keys[:n] = keys
         self._links[:n] = -1
         self._meta[0] = self._meta[2] = n
@@ -157,7 +158,8 @@ class KeyTable:
         return {"keys": self.keys[self.live()]}
 
     def restore(self, arrays: dict[str, Int64Array]) -> None:
-        self._load(np.ascontiguousarray(arrays["keys"]))
+        keys = np.ascontiguousarray(arrays["keys"])
+        self._load(keys, len(keys))  # no more than they had when they came one by one
 
     def live_codes(self) -> Iterable[Int64Array]:
         if self.text:

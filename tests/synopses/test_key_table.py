@@ -75,6 +75,17 @@ def test_state_goes_out_as_arrays_and_comes_back() -> None:
     assert twin.nbytes > 0
 
 
+@pytest.mark.parametrize("n", [0, 1, 5000, 8192, 8193])
+def test_a_table_that_comes_back_takes_no_more_than_it_did(n: int) -> None:
+    rows = np.arange(2 * n).reshape(n, 2)
+    table, back = KeyTable(2), KeyTable(2)
+    table.acquire(rows)
+    back.restore(table.arrays())
+    assert back.nbytes <= table.nbytes
+    more = np.arange(2, 2 * n + 4).reshape(n + 1, 2)
+    assert back.acquire(more).tolist() == table.acquire(more).tolist()
+
+
 @pytest.mark.parametrize("signs", [(-1, 1), (1, -1)])
 def test_a_ring_has_room_for_rows_that_come_beside_those_present(signs: tuple[int, int]) -> None:
     ring, sign = ArrivalRing(), np.tile(np.array(signs, np.int8), 1024)
