@@ -130,14 +130,13 @@ class MemoryAccount:
         limit = self.limit
         if limit is None:
             return True
-        self._measure()
-        if self._measured + nbytes > limit:
+        held = self.nbytes
+        if held + nbytes > limit:
             self.shrink()
-            self._measure()
-        if self._measured + nbytes > limit:
-            return False
-        self._note(self._measured + nbytes, 0)
-        return True
+            held = self.nbytes
+        is_fitting = held + nbytes <= limit
+        self._note(held + nbytes if is_fitting else held, 0)
+        return is_fitting
 
     def room(self, store: StreamStore, n: int) -> int:
         """How many of n elements fit, at least so many as the ring has room for."""
