@@ -63,7 +63,7 @@ def narrowed(
 ) -> tuple[Any, ...]:
     reached = [0] * (len(order) + 1)
     kept, wrong = narrow_by(filters, order, frame, among, True, reached, joint)
-    return reached, None if kept is None else kept.tolist(), [] if wrong is None else wrong.tolist()
+    return reached, None if kept is None else kept.tolist(), None if wrong is None else wrong.tolist()
 
 
 def by_numpy(filters: list[Filter], frame: Frame, order: list[int], among: np.ndarray | None) -> tuple[Any, ...]:
