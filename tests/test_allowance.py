@@ -146,6 +146,16 @@ def test_no_element_is_taken_unasked_where_a_relation_holds_what_memory_limit_al
         db.push("Other", (1,), ts=1)
 
 
+def test_no_element_is_taken_unasked_after_memory_limit_is_set_below_what_is_held() -> None:
+    db = connection()
+    db.query("SELECT COUNT(DISTINCT x) FROM Other [RANGE UNBOUNDED]")
+    db.push("Other", {"x": np.arange(200_000)}, ts=0)
+    db.push("Other", (0,), ts=1)
+    db.set("memory_limit", db.memory.nbytes // 2)
+    with pytest.raises(MemoryLimitError):
+        db.push("Other", (0,), ts=1)
+
+
 def test_texts_are_counted_and_given_back() -> None:
     db = connection(memory_limit=LIMIT)
     q = db.query("SELECT a, t FROM S [ROWS 1]")

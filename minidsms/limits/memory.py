@@ -51,8 +51,12 @@ class MemoryAccount:
 
     def bound(self, limit: int | None) -> None:
         """Take another memory_limit."""
+        is_other = limit != self.limit
         self.limit = limit
-        self._note(self._measured, self._since)
+        if is_other and self._db.queries:
+            self._measure()
+        else:
+            self._note(self._measured, self._since)
 
     @property
     def nbytes(self) -> int:
