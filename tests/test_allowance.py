@@ -136,16 +136,6 @@ def test_a_failed_query_shared_with_no_other_takes_no_operator_of_another_with_i
     assert small.snapshot() == [(25,)]
 
 
-def test_no_element_is_taken_unasked_where_a_relation_holds_what_memory_limit_allows() -> None:
-    db = connection(memory_limit=LIMIT)
-    db.execute("CREATE RELATION R (x INTEGER)")
-    with pytest.raises(MemoryLimitError):
-        for i in count():
-            db.push("R", {"x": np.full(1000, i)})
-    with pytest.raises(MemoryLimitError):
-        db.push("Other", (1,), ts=1)
-
-
 def test_no_element_is_taken_unasked_after_memory_limit_is_set_below_what_is_held() -> None:
     db = connection()
     db.query("SELECT COUNT(DISTINCT x) FROM Other [RANGE UNBOUNDED]")

@@ -101,11 +101,14 @@ class Admission:
 
     def admit_bytes(self, nbytes: int) -> None:
         """The same for changes of a relation, which are never shed."""
-        account = self._account
-        if not account.fits_bytes(nbytes):
+        limit = self._account.limit
+        if limit is None or self._account.nbytes + nbytes <= limit:
+            return
+        self._account.shrink()
+        if self._account.nbytes + nbytes > limit:
             raise MemoryLimitError(
-                f"{account.nbytes:,} bytes are held and {nbytes:,} more would pass the memory_limit of "
-                f"{account.limit:,}; push less at once, fetch answers, or SET memory_limit"
+                f"{self._account.nbytes:,} bytes are held and {nbytes:,} more would pass the memory_limit of "
+                f"{limit:,}; push less at once, fetch answers, or SET memory_limit"
             )
 
     def refuse_full(self, stream: StreamInput, n: int) -> None:

@@ -129,19 +129,6 @@ class MemoryAccount:
         self._note(self._measured + grown, 0)
         return True
 
-    def fits_bytes(self, nbytes: int) -> bool:
-        """Whether so many bytes more may be stored elsewhere than in a ring; then they are counted as stored."""
-        limit = self.limit
-        if limit is None:
-            return True
-        held = self.nbytes
-        if held + nbytes > limit:
-            self.shrink()
-            held = self.nbytes
-        is_fitting = held + nbytes <= limit
-        self._note(held + nbytes if is_fitting else held, 0)
-        return is_fitting
-
     def room(self, store: StreamStore, n: int) -> int:
         """How many of n elements fit, at least so many as the ring has room for."""
         limit = self.limit
