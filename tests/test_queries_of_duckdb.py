@@ -113,6 +113,27 @@ SERIES = [
     ),
 ]
 
+BEHIND_PARENTHESES = [
+    f"{text} ORDER BY v DESC, k NULLS FIRST LIMIT 3"
+    for text in (
+        "SELECT k, v FROM S UNION (SELECT 'x', v % 3 FROM S)",
+        "(SELECT k, v FROM S) UNION ALL (SELECT k, v + 1 FROM S ORDER BY f LIMIT 4)",
+        "SELECT k, v FROM S EXCEPT (SELECT k, v FROM S WHERE v > 3 UNION SELECT 'k1', 2)",
+        "SELECT k, v FROM S UNION ALL SELECT k, 12 FROM S WHERE v > 6 INTERSECT ALL (SELECT k, 12 FROM S)",
+        "WITH w AS (SELECT k, v % 5 AS v FROM S) SELECT k, v FROM w UNION (SELECT 'a', v FROM w)",
+        "(SELECT k, v FROM S INTERSECT SELECT k, v FROM S WHERE f > 0)",
+        "((SELECT k, v FROM S ORDER BY f LIMIT 9))",
+    )
+] + ["SELECT f, (SELECT v FROM S AS a UNION (SELECT S.v + 5) ORDER BY v LIMIT 1) AS least FROM S"]
+"""ORDER BY of the whole, where what stands before it is in parentheses."""
+
+CONSTANT_KEYS = [
+    "SELECT 1, k, COUNT(*) AS c FROM S GROUP BY 1, k",
+    "SELECT 1, SUM(v) + 1 FROM S GROUP BY 1",
+    "SELECT 'all' AS g, SUM(v) FROM S WHERE v > 100 GROUP BY g",
+    "SELECT NULL AS g, k, MAX(v), RANK() OVER (PARTITION BY g ORDER BY k) FROM S GROUP BY g, 2 HAVING MAX(v) > 3",
+]
+
 OTHERS = [
     "SELECT k, FIRST(v ORDER BY f) AS a, LAST(v ORDER BY f) AS b, FIRST(v ORDER BY f DESC) AS c FROM S GROUP BY k",
     "SELECT k, FIRST(v ORDER BY f) FILTER (WHERE v > 3) AS a FROM S GROUP BY k",
@@ -133,6 +154,7 @@ def _canonical(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 QUERIES = [*NAMES, *MONTHS, *LENGTHS, *NESTED, *COLUMN_NAMES, *FRAMES, *OF_ROWS, *SERIES, *OTHERS]
+QUERIES += [*BEHIND_PARENTHESES, *CONSTANT_KEYS]
 
 
 @pytest.mark.parametrize("text", QUERIES)

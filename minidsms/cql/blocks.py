@@ -290,7 +290,7 @@ class BlockBinder:
         for expr in select.group_by:
             meant = key_meant(self.session, expr, select, scope)
             key = self._key(meant, scope)
-            if isinstance(key, bound.Literal):
+            if isinstance(key, bound.Literal) and meant is expr:
                 raise self.session.error(
                     "GROUP BY a constant makes no groups", expr.span, "", "name the column, or its place in the list"
                 )

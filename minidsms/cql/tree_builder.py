@@ -456,6 +456,10 @@ class TreeBuilder(ExpressionBuilder):
         item = syntax.SelectItem(syntax.Star(span=span), span=span)
         return syntax.Select((item,), (syntax.TableRef(str(parts[0]), span=span),), span=span)
 
+    def ordered_operand(self, parts: list[Part]) -> syntax.Query:
+        """A query in parentheses or the last operand of a set operation, and behind it the ORDER BY of the whole."""
+        return self._limited(_all_of(parts[0]), parts)
+
     def set_operation(self, parts: list[Part]) -> syntax.SetOperation | syntax.Limited:
         left, op, mode, *by_name, right = parts
         self._check_whose_limit(left, op)
@@ -858,7 +862,7 @@ def _is_condition(expr: syntax.Expr) -> bool:
     return isinstance(expr, kinds)
 
 
-def _all_of(query: syntax.Values | syntax.SetOperation) -> syntax.Select:
+def _all_of(query: syntax.Query) -> syntax.Select:
     """SELECT * FROM (query), at the same place in the text."""
     every = syntax.SelectItem(syntax.Star(span=query.span), span=query.span)
     return syntax.Select((every,), (syntax.QueryRef(query, span=query.span),), span=query.span)

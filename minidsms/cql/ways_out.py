@@ -517,8 +517,6 @@ def _in_clauses(place: Place) -> str:
         return "write x IN (a, b), or LIST_CONTAINS(list, x)"
     if last == "FROM" and token is not None and kind == "TEXT" and set(token) & set("./*"):
         return A_FILE
-    if word in ("ORDER", "LIMIT") and last_kind == "RPAR" and place.is_behind("UNION", "EXCEPT", "INTERSECT"):
-        return "of the whole, parentheses stand around it: SELECT * FROM (.. UNION ..) ORDER BY .."
     if word == "WHERE" and place.is_behind("GROUP", "HAVING"):
         return "WHERE stands before GROUP BY and HAVING"
     if word in ("LEFT", "RIGHT") and place.word_after in FOREIGN_JOINS:

@@ -977,7 +977,7 @@ ELSEWHERE = [
     ("ALTER STREAM S PUASE", "did you mean PAUSE?"),
     ("ALTER RELATION Cars DROP COLUMN owner", "DROP RELATION Cars"),
     ("ALTER VIEW v AS SELECT 1", "CREATE OR REPLACE VIEW v AS SELECT .."),
-    ("SELECT k FROM S UNION (SELECT k FROM T) ORDER BY k LIMIT 1", "SELECT * FROM (.. UNION ..) ORDER BY .."),
+    ("SELECT k FROM S UNION (SELECT k FROM T) LIMIT 1", "LIMIT stands behind ORDER BY"),
     ("INSERT INTO Cars VALUES (1, 2)", "a text stands in quotes: '2'"),
     ("INSERT INTO Cars VALUES (1, true)", "CAST(true AS TEXT)"),
     ("INSERT INTO Cars VALUES (1, DATE '2024-05-01')", "CAST(DATE '2024-05-01' AS TEXT)"),

@@ -316,6 +316,15 @@ def test_intersect_binds_tighter_and_the_others_group_to_the_left() -> None:
     )
 
 
+@pytest.mark.parametrize("operator", ["UNION ALL", "EXCEPT", "INTERSECT", "UNION SELECT a FROM R INTERSECT"])
+@pytest.mark.parametrize("last", ["(SELECT a FROM T)", "T", "(SELECT a FROM T ORDER BY b LIMIT 5)", "(VALUES (1))"])
+def test_order_by_behind_the_last_operand_is_of_the_whole(operator: str, last: str) -> None:
+    whole, order = f"SELECT a FROM S {operator} {last}", "ORDER BY a DESC LIMIT 3 OFFSET 1"
+    expected = parse_query(f"SELECT * FROM ({whole}) {order}")
+    assert parse_query(f"{whole} {order}") == parse_query(f"({whole}) {order}") == expected
+    assert select(f"SELECT * FROM ({whole} {order}) AS x").sources == (s.QueryRef(expected, alias="x"),)
+
+
 def test_an_operand_may_be_a_bare_name_as_in_stream() -> None:
     everything = {n: select(f"SELECT * FROM {n}") for n in "RS"}
     union = s.SetOperation("union", False, everything["R"], everything["S"])
