@@ -13,7 +13,7 @@ from lark import Lark, Token, UnexpectedToken
 from minidsms.cql.errors import CqlError
 from minidsms.cql.lexer import Statement
 from minidsms.cql.ways_out import Place, way_out, way_out_by_grammar
-from minidsms.cql.words import STATEMENT_WORDS
+from minidsms.cql.words import STATEMENT_WORDS, STREAM_OPERATORS
 
 _SHOWN = {
     "LPAR": '"("',
@@ -88,7 +88,13 @@ def syntax_error(lark: Lark, start: str, statement: Statement, text: str, error:
     expected = (
         frozenset(error.expected) - {"NUMBERS", "TEXTS"} if at > _MAX_REPLAYED else accepted(lark, start, tokens[:at])
     )
-    if is_end:
+    words = describe(expected)
+    if at == 1 and tokens[0].type == "IDENT" and tokens[0].upper() not in STREAM_OPERATORS:
+        # A name alone might be one side of UNION; people who begin with another word mean a statement.
+        span = (int(tokens[0].start_pos or 0), int(tokens[0].end_pos or 0))
+        reason = f"no statement begins with {_quoted(text, tokens[0])}"
+        words = describe(accepted(lark, start, []) - {"IDENT", "LPAR"})
+    elif is_end:
         end = tokens[-1].end_pos or 0
         span = (end, end + 1)
         reason = f"the statement ends too early, after {_quoted(text, tokens[-1])}"
@@ -102,7 +108,6 @@ def syntax_error(lark: Lark, start: str, statement: Statement, text: str, error:
     if not hint:
         meant = _misspelt(lark, start, tokens, at, expected, text)
         hint = f"did you mean {meant}?" if meant else way_out_by_grammar(place, text)
-    words = describe(expected)
     return CqlError(reason, text, span, f"expected {words}" if words else "", hint)
 
 

@@ -21,7 +21,7 @@ from minidsms.cql.errors import CqlError
 from minidsms.cql.expression_builder import ExpressionBuilder, Part, node_of, part_span, span_of
 from minidsms.cql.foreign_names import FOREIGN_JOINS, foreign_hint
 from minidsms.cql.lexer import MAX_NESTING
-from minidsms.cql.words import MAKE_ROWS
+from minidsms.cql.words import MAKE_ROWS, SHOWN
 from minidsms.elements import INT64_MAX, Type
 from minidsms.values.types import MOST_DIGITS
 
@@ -66,21 +66,6 @@ _FOREIGN_TYPES = {
 _OF_TIME = frozenset({"TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMP_LTZ", "DATETIME", "TIME"})
 _SIZED_TYPES = _OF_TIME | {"VARCHAR", "CHAR", "CHARACTER", "TEXT", "STRING", "BYTE"}
 """Names of types behind which a number may stand; it changes nothing."""
-SHOWN = (
-    "tables",
-    "streams",
-    "relations",
-    "queries",
-    "views",
-    "settings",
-    "functions",
-    "sources",
-    "sinks",
-    "checkpoints",
-    "constraints",
-    "screens",
-    "system",
-)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,7 +17,7 @@ from minidsms.cql.foreign_joins import join_here
 from minidsms.cql.foreign_names import A_FILE, FOREIGN_JOINS, foreign_hint
 from minidsms.cql.foreign_statements import declaration_here
 from minidsms.cql.foreign_windows import window_here
-from minidsms.cql.words import MONTHS, RESERVED, STATEMENT_WORDS, UNITS
+from minidsms.cql.words import MONTHS, RESERVED, SHOWN, STATEMENT_WORDS, UNITS
 
 _CLAUSES = ("FROM", "WHERE", "GROUP", "HAVING")
 _BEFORE_A_NAME = frozenset(
@@ -177,6 +177,7 @@ _IN_STATEMENTS = {
         (("DELETE", "RETURNING"), ("UPDATE", "RETURNING"), ("INSERT", "RETURNING")),
         "a query tells every change: db.query('SELECT * FROM ..').fetch()",
     ),
+    ("SHOW", ""): f"SHOW knows {', '.join(SHOWN).upper()}",
     ("SHOW", "TABLE"): _SHOWN_BY,
     ("SHOW", "FROM"): _SHOWN_BY,
     ("SHOW", "IN"): _SHOWN_BY,

@@ -15,6 +15,22 @@ STATEMENT_WORDS = frozenset(
     | {"DELETE", "UPDATE"}
 )
 """Words that are keywords where a statement begins."""
+SHOWN = (
+    "tables",
+    "streams",
+    "relations",
+    "queries",
+    "views",
+    "settings",
+    "functions",
+    "sources",
+    "sinks",
+    "checkpoints",
+    "constraints",
+    "screens",
+    "system",
+)
+"""What SHOW lists."""
 KINDS = frozenset({"STREAM", "RELATION", "VIEW", "QUERY"})
 TAKE_A_LAMBDA = frozenset(
     f"{prefix}{word}" for prefix in ("", "LIST_", "ARRAY_") for word in ("TRANSFORM", "APPLY", "FILTER", "REDUCE")

@@ -13,8 +13,7 @@ from lark import Token
 from minidsms.cql import lexer
 from minidsms.cql.errors import CqlError
 from minidsms.cql.parser import following
-from minidsms.cql.tree_builder import SHOWN
-from minidsms.cql.words import STATEMENT_WORDS, STREAM_OPERATORS, UNITS
+from minidsms.cql.words import SHOWN, STATEMENT_WORDS, STREAM_OPERATORS, UNITS
 from minidsms.shell.candidates import Candidate, files, matching, words
 from minidsms.shell.clauses import begun_quote, clause_at, declared_columns, tables_in
 from minidsms.shell.names import Names

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from minidsms.cql import syntax
-from minidsms.cql.errors import Error, one_line, quoted
+from minidsms.cql.errors import Error, one_line, quoted, shown
 from minidsms.cql.printer import print_name, print_statement
 from minidsms.elements import Type
 from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT
@@ -22,7 +22,7 @@ from minidsms.shell.arrow_types import cql_type, nested_type
 from minidsms.shell.column_guesses import Guess, delimiter_of, guess, guess_epoch, merged_options, slack_of
 from minidsms.sources.blocks import BYTE_ORDER_MARK
 from minidsms.sources.csv_rows import conversion, is_utf8, is_value
-from minidsms.sources.files import ZIP, ZIP_HELP, open_file, unpacked_name
+from minidsms.sources.files import LOCAL, ZIP, ZIP_HELP, open_file, unpacked_name
 from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN
 
 _BYTES = 1 << 20
@@ -55,7 +55,7 @@ class _Sample:
 
 def declaration(source: Any, name: str | None = None) -> str:
     """CREATE STREAM for a file or a table, to be looked at, changed and carried out; CREATE RELATION where nothing in
-    it looks like an instant.
+    it looks like an instant. Of the files that a pattern or a folder names, the first is looked at.
 
     source: a path, or a table of pyarrow, polars or pandas.  name: of the stream; None: after the file.
     What does not speak for itself is told in comments before it. Error where the file cannot be read.
@@ -68,7 +68,7 @@ def declaration(source: Any, name: str | None = None) -> str:
         sample, path = _held(table.slice(0, 1000), ""), None
     else:
         path = os.fspath(source)
-        sample = _guessed(_sample(path))
+        sample = _guessed(_sample(first_file(path)))
     text, reasons = _proposed(sample, name or _name_after(path or "data"), path)
     return "".join(f"-- {one_line(reason)}\n" for reason in reasons) + text
 
@@ -80,10 +80,23 @@ def proposal_for(path: str) -> tuple[str, list[str]]:
     The types, how values are written and the slack are told by the beginning of the file. Error where it cannot be
     read.
     """
-    return _proposed(_guessed(_sample(path)), _name_after(path), path)
+    return _proposed(_guessed(_sample(first_file(path))), _name_after(path), path)
+
+
+def first_file(path: str) -> str:
+    """The first of the files that a pattern or a folder names; any other path as it is. Error where there is none."""
+    found = LOCAL.named(path)
+    if found is None:
+        return path
+    if not found:
+        raise Error(f"no file fits {shown(path)}\nhelp: relative paths start at {os.getcwd()}")
+    return found[0]
 
 
 def _name_after(path: str) -> str:
+    """Of a file its own name, of a pattern or a folder that of the folder."""
+    if LOCAL.named(path) is not None:
+        path = os.path.normpath(path) if os.path.isdir(path) else os.path.dirname(path)
     name = re.sub(r"\W", "_", os.path.basename(path).split(".")[0]) or "data"
     return name if not name[0].isdigit() else f"data_{name}"
 
@@ -96,6 +109,8 @@ def _proposed(sample: _Sample, name: str, path: str | None) -> tuple[str, list[s
     given = tuple(syntax.Option(key, value) for key, value in options.items())
     source = None if path is None else syntax.Source(path, options=given)
     reasons = [guess.reason for guess in sample.guesses.values() if guess.reason]
+    if path is not None and first_file(path) != path:
+        reasons.insert(0, f"only {first_file(path)} was looked at, the first of the files")
     reasons += [f"{why}; push the table without it" if path is None else why for _, why in sample.left_out]
     value = next(filter(is_value, sample.names), None) if sample.delimiter else None
     if value is not None:

@@ -504,7 +504,7 @@ MISTAKES = [
         'unexpected "AS" after ")"',
         "names stand inside the parentheses: SELECT ISTREAM(a AS b) FROM ..",
     ),
-    ("DESC S", 6, 'unexpected "S" after "DESC"', "write DESCRIBE S"),
+    ("DESC S", 1, 'no statement begins with "DESC"', "write DESCRIBE S"),
     ("SELECT k FROM S WHERE k = ANY('{1,2}')", 31, "ALL and ANY take a list or a query, not TEXT", ""),
     (
         "SELECT k FROM S WHERE S.ts > TIMESTAMP '2024-13-01 10:00:00'",

@@ -88,6 +88,7 @@ def test_an_end_that_comes_too_soon_is_shown_behind_the_last_token() -> None:
         ("CREATE QUERY q AS SELECT a FROM S WITH (append = true)", "INTO 'path'"),
         ("CREATE STREAM S (a INTEGER) FROM 'x' WITH (n = 1, N = 2)", "leave one of them out"),
         ("SHOW STREMS", 'did you mean "streams"'),
+        ("SHOW", "SHOW knows TABLES, STREAMS"),
         ("table : register stream S (A integer);", "STREAM script"),
     ],
 )
@@ -95,6 +96,14 @@ def test_a_common_mistake_gets_its_own_hint(text: str, hint: str) -> None:
     error = refused(text)
     assert hint in error.hint
     assert error.position is not None
+
+
+@pytest.mark.parametrize("text", ["SELEC 1", "  help", "quit", "PRAGMA x", "COPY S TO 'x.csv'"])
+def test_a_word_that_begins_no_statement_is_the_place_of_the_error(text: str) -> None:
+    error, word = refused(text), text.split()[0]
+    assert error.reason == f'no statement begins with "{word}"'
+    assert error.position == (1, 1 + text.index(word))
+    assert "a query (SELECT ..)" in str(error) and "UNION" not in str(error)
 
 
 @pytest.mark.parametrize(

@@ -568,3 +568,28 @@ def _read_as_proposed(path: Path) -> list[tuple[Any, ...]]:
         found = db.query("SELECT ISTREAM(*) FROM t [NOW]")
         db.run()
         return [change.row for change in found.fetch()]
+
+
+@pytest.mark.parametrize("pattern", ["", "/", "/*.csv"])
+def test_of_a_folder_or_a_pattern_the_first_file_is_looked_at_and_all_are_declared(
+    tmp_path: Path, pattern: str
+) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    for name, second in (("a.csv", 1), ("b.csv", 2)):
+        (folder / name).write_text(f"at,v\n2026-01-01 00:00:0{second},{second}\n")
+    path = f"{folder}{pattern}"
+    declaration, reasons = proposal_for(path)
+    assert declaration.startswith("CREATE STREAM logs (at TIMESTAMP, v INTEGER)") and path in declaration
+    [told] = reasons
+    assert f"{folder / 'a.csv'} was looked at, the first of the files" in told
+    with minidsms.connect() as db:
+        db.execute(minidsms.declaration(path))
+        q = db.query("SELECT v FROM logs")
+        db.run()
+        assert [row for _, _, row in q.fetch()] == [(1,), (2,)]
+
+
+def test_a_pattern_that_fits_no_file_is_no_file_of_that_name(tmp_path: Path) -> None:
+    with pytest.raises(Error, match="no file fits"):
+        minidsms.declaration(tmp_path / "*.csv")

@@ -32,9 +32,10 @@ def _schema(session: Session, arguments: Arguments) -> None:
 
 
 def _of_file(session: Session, path: str) -> None:
-    from minidsms.shell.file_schema import proposal_for
+    from minidsms.shell.file_schema import first_file, proposal_for
 
     session.safety.check_path(path)
+    session.safety.check_path(first_file(path))
     declaration, reasons = proposal_for(path)
     session.results.write(
         harmless(declaration) + ";\n" + "".join(f"-- {harmless(one_line(reason))}\n" for reason in reasons)
@@ -43,11 +44,11 @@ def _of_file(session: Session, path: str) -> None:
 
 SCHEMA = Command(
     "schema",
-    ".schema [name | file]",
+    ".schema [name | file | folder]",
     "the statement behind a name, or one that would fit a file",
-    "Without a name, all of them. Of a file it prints a declaration to copy: columns with the types that "
-    "nearly all values of its first rows have, how they are written, TIMESTAMP BY the column that looks like their "
-    "instant, SLACK for rows out of order, and why. DESCRIBE name; lists the columns.",
+    "Without a name, all of them. Of a file, or the first of a folder or a pattern, it prints a declaration to copy: "
+    "columns with the types that nearly all values of its first rows have, how they are written, TIMESTAMP BY the "
+    "column that looks like their instant, SLACK for rows out of order, and why. DESCRIBE name; lists the columns.",
     _schema,
     ("any",),
     (".schema Pos", ".schema cars.csv", ".schema"),
