@@ -1,8 +1,9 @@
 """A checkpoint: another log, which leads to the same connection by fewer entries.
 
 It is the log, up to an entry, without the elements that matter to no query any more (`retention.py`), without what was
-said of queries that are gone, and with the answers that wait and all positions at its end; of operators that remember
-more than they need the elements for, it holds the state (`kept_state.py`). It is read like any log.
+said of queries that are gone and of settings that have changed since, and with the answers that wait and all positions
+at its end; of operators that remember more than they need the elements for, it holds the state (`kept_state.py`). It is
+read like any log.
 
 What the connection was at that entry is taken from it while it rests (`moment.py`). A twin carries out the checkpoint,
 and what comes of it is compared: progress, positions, answers, failures, the rows of small relations. A query that
@@ -37,7 +38,7 @@ from minidsms.durability.history import parts
 from minidsms.durability.journal import Journal
 from minidsms.durability.kept_state import KeptState, NoSuchOperator, texts_entry
 from minidsms.durability.log import Log
-from minidsms.durability.meaning import about
+from minidsms.durability.meaning import about, setting_of
 from minidsms.durability.moment import InputMoment, Moment, QueryMoment
 from minidsms.durability.retention import Retention
 from minidsms.durability.segments import Found, entries
@@ -162,6 +163,8 @@ class _Shortened:
         self._gathered: dict[str, tuple[Fields, list[pa.RecordBatch]]] = {}
         self._left: set[str] = set()
         """Streams of which a push waits to be processed."""
+        self._settings: dict[tuple[str, str], Fields] = {}
+        """By setting, the entry that changed it last, since what depends on settings: what is pushed does not."""
 
     def _read(self) -> Iterator[tuple[int, Fields, Content]]:
         """(number, fields, what follows them) of every entry."""
@@ -218,8 +221,12 @@ class _Shortened:
                     self._pass(name, ts, n)
                 case {"kind": "push", "to": name}:
                     yield from self._pushed(name, number, fields, rows)
+                case _ if (setting := setting_of(fields)) is not None:
+                    self._settings.pop(setting, None)  # in the order in which they were changed last
+                    self._settings[setting] = fields
                 case _:
                     yield from self._flushed()
+                    yield from self._set()
                     if "archive" in fields:
                         fields = {**fields, "restored": True}
                     state = self._states.get(self._created.get(number, ""))
@@ -230,6 +237,7 @@ class _Shortened:
                     if failed is not None and failed.failure is not None:
                         yield failed.failed(True), ()
         yield from self._flushed()
+        yield from self._set()
         yield from self._ends()
         for name in self._moment.rules:  # there may be changes left of which such answers come once more
             yield {"kind": "left taken", "name": name}, ()
@@ -331,6 +339,12 @@ class _Shortened:
         for stream, ts in self._advanced.items():
             yield {"kind": "advance", "ts": ts, "stream": stream}, ()
         self._passed, self._advanced = {}, {}
+
+    def _set(self) -> Iterator[Entry]:
+        """The settings that are in force."""
+        for fields in self._settings.values():
+            yield fields, ()
+        self._settings = {}
 
     def _journal(self, name: str) -> Journal:
         return self._moment.inputs[name.lower()].journal

@@ -1,4 +1,4 @@
-"""What an entry of the log is about: a query, an input or a view, and whether it ends it."""
+"""What an entry of the log is about: a query, an input or a view, and whether it ends it; which setting it changes."""
 
 from __future__ import annotations
 
@@ -43,3 +43,19 @@ def about(fields: Fields) -> tuple[tuple[str, str] | None, bool]:
                 case [syntax.Drop(kind=kind, name=name)]:
                     return ("input" if kind in ("stream", "relation") else kind, name.lower()), True
     return None, False
+
+
+def setting_of(fields: Fields) -> tuple[str, str] | None:
+    """(query, name) of the setting that an entry changes, "" for the connection's; None of any other entry."""
+    match fields:
+        case {"kind": "setting", "name": str(name)}:
+            return "", name.lower()
+        case {"kind": "call", "query": str(query), "method": "set", "arguments": [str(name), _]}:
+            return query.lower(), name.lower()
+        case {"kind": "statement", "cql": str(text)}:
+            match parse(text):
+                case [syntax.SetSetting(name=name)]:
+                    return "", name.lower()
+                case [syntax.AlterQuery(name=query, action="set", setting=str(name))]:
+                    return query.lower(), name.lower()
+    return None

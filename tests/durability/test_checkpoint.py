@@ -594,6 +594,35 @@ def test_what_is_gone_leaves_no_trace(folder: str) -> None:
         assert what_is_there(db) == before
 
 
+def test_of_settings_what_is_in_force_stays(folder: str) -> None:
+    db = opened(folder)
+    db.execute("CREATE STREAM S (k INTEGER); CREATE QUERY each AS SELECT RSTREAM(k) FROM S [RANGE 100]")
+    for i in range(30):
+        db.push("S", (i,), ts=i)
+        db.set("quantum", i + 1)
+        db.execute(f"SET Batch_Size = {i + 1}; ALTER QUERY each SET queue_size = {i + 1}")
+        db.queries["each"].set("Batch_Size", "default" if i == 29 else i + 1)
+        if i == 9:
+            db.execute("SET rstream = ticks; CREATE QUERY ticks AS SELECT RSTREAM(k) FROM S [RANGE 2]")
+            db.execute("SET rstream = events")
+    db.advance(40)
+    before = what_is_there(db), [str(q.settings) for q in db.queries.values()]
+    assert before[1] == ["queue_size = 30", ""]
+    for _ in range(2):
+        db.checkpoint()
+        found = kinds(folder)
+        # Five settings before the second query, one of which is the connection's for it alone, and five at the end.
+        assert found.count("setting") == 2 and found.count("call") == 2
+        assert found.count("statement") == 3 + 3 + 3
+        db.close()
+        db = opened(folder)
+        assert (what_is_there(db), [str(q.settings) for q in db.queries.values()]) == before
+    db.push("S", (50,), ts=50)
+    db.advance(53)
+    assert [c.ts for c in db.queries["ticks"].fetch() if c.ts > 40] == [50, 51]
+    assert {c.ts for c in db.queries["each"].fetch() if c.ts > 40} == {50}
+
+
 def test_a_view_stays_as_long_as_a_query_names_it(folder: str) -> None:
     db = opened(folder)
     db.execute("CREATE STREAM T (a TEXT); CREATE VIEW V AS SELECT a FROM T; CREATE VIEW W AS SELECT a FROM T")
