@@ -20,6 +20,7 @@ import threading
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache, partial
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -122,12 +123,22 @@ def _is_awaited(process: subprocess.Popen[bytes], places: list[str]) -> bool:
 
 def _wait(process: subprocess.Popen[bytes], places: list[str]) -> None:
     global _is_running
-    process.wait()
+    answered = places if process.wait() == 0 else _answered(places)
     with _lock:
         _is_running = False
-        _asked[:] = [place for place in _asked if place not in places]
+        _asked[:] = [place for place in _asked if place not in answered]
         if _asked:
             _go_on()
+
+
+def _answered(places: list[str]) -> list[str]:
+    """By a process that something has ended: what it has kept, and the next one, which may be what ended it."""
+    return places[: 1 + sum(1 for _ in takewhile(_is_kept, places))]
+
+
+def _is_kept(place: str) -> bool:
+    definition = _definition_at(place)
+    return definition is not None and store.read(definition.name, environment.mark(definition.digest)) is not None
 
 
 def compile_all(names: Iterable[str]) -> None:
@@ -162,9 +173,9 @@ def _is_possible() -> bool:
 
 
 def _process(arguments: list[str]) -> subprocess.Popen[bytes] | None:
-    places = {name: os.path.abspath(os.environ[name]) for name in _PLACES if os.environ.get(name)}
-    paths = os.pathsep.join(os.path.abspath(path) for path in sys.path if path)
     try:
+        places = {name: os.path.abspath(os.environ[name]) for name in _PLACES if os.environ.get(name)}
+        paths = os.pathsep.join(os.path.abspath(path) for path in sys.path if path and isinstance(path, str))
         return subprocess.Popen(
             [sys.executable, "-P", "-m", __name__, *arguments],
             stdin=subprocess.PIPE,
@@ -174,7 +185,7 @@ def _process(arguments: list[str]) -> subprocess.Popen[bytes] | None:
             env={**os.environ, **places, "PYTHONPATH": paths, _SETTING: "0"},
             start_new_session=True,
         )
-    except OSError:
+    except OSError:  # also where a place is relative to a working directory that is gone
         return None
 
 

@@ -36,6 +36,10 @@ MOST_FORMS = 256
 """Some 40 KB each."""
 _OF_FORMS = f"*.*.*-*{_SUFFIX}"
 """Module, function and constants."""
+PATIENCE_S = 60.0
+"""For another process that compiles the same: a kernel takes it some seconds."""
+_LOOK_S = 0.02
+"""Between two looks meanwhile."""
 _OLD_S = 3600
 """A file that has been unfinished for so long is one of a process that was ended."""
 
@@ -111,7 +115,8 @@ def _remove_unfinished(folder: Path) -> None:
 def alone(name: str, before_waiting: Callable[[], object] = bool) -> Iterator[None]:
     """Hold other processes off a kernel while it is compiled; who has waited looks again whether it is kept.
 
-    before_waiting: called where another process is at it.
+    before_waiting: called where another process is at it. One that does not come to an end, as where it is stopped, is
+    waited for as long as PATIENCE_S.
     """
     folder = kept_in()
     if folder is None or fcntl is None:
@@ -129,12 +134,24 @@ def alone(name: str, before_waiting: Callable[[], object] = bool) -> Iterator[No
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 before_waiting()
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                _wait_for(lock)
         yield
         with contextlib.suppress(OSError):
             path.unlink(missing_ok=True)
     finally:
         os.close(lock)
+
+
+def _wait_for(lock: int) -> None:
+    """Lock a file once nobody else holds it. BlockingIOError where that takes too long."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise
+        time.sleep(_LOOK_S)
 
 
 @cache

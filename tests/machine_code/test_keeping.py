@@ -189,6 +189,21 @@ def test_two_processes_at_once_compile_a_kernel_once(tmp_path: Path) -> None:
     assert "".join(answers).count("compiled") == 1
 
 
+STOPPED = """
+from kernels_of_test import threefold
+from minidsms.machine_code import store
+from minidsms.machine_code.definition import definition_of
+store.PATIENCE_S = 0.1
+with store.alone(definition_of(threefold).name):  # as another process that does not go on
+    print(threefold(14))
+"""
+
+
+def test_a_process_that_is_stopped_while_it_compiles_is_not_waited_for_for_ever(tmp_path: Path) -> None:
+    assert _run(tmp_path, STOPPED) == "42"
+    assert len(_kept(tmp_path)) == 1
+
+
 IN_A_CYCLE = """
 import builtins
 from kernels_of_test import threefold

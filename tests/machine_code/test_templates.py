@@ -88,6 +88,37 @@ while form.is_awaited:
     time.sleep(0.01)
 print(form.code()(1), form.has_failed, "numba" in sys.modules)
 """
+KILLED = """
+import time
+from minidsms.machine_code import ahead
+from templates_of_test import walk
+begin, killed = ahead._process, []
+def begun(arguments):
+    process = begin(arguments)
+    if len(killed) < 2:
+        killed.append(process)
+        process.kill()
+    return process
+ahead._process = begun
+forms = [walk.form(STEP=step, NAMES=(7,)) for step in (2, 3, 4)]
+with ahead._lock:  # the second process is to make two
+    for form in forms:
+        form.compile_beside()
+while any(form.is_awaited for form in forms):
+    for form in forms:
+        form.code()
+    time.sleep(0.01)
+print([form.has_failed for form in forms], forms[2].code()(1))
+"""
+ELSEWHERE = """
+import os, sys
+sys.path += [b"bytes", 7]
+{}
+from templates_of_test import walk
+form = walk.form(STEP=2, NAMES=(7,))
+form.compile_beside()
+print(form.has_failed)
+"""
 ALONE = """
 from templates_of_test import walk
 form = walk.form(STEP=2, NAMES=(7,))
@@ -160,6 +191,18 @@ def test_the_second_process_compiles_what_it_is_asked_for(tmp_path: Path) -> Non
     assert run(tmp_path, ALONE, MINIDSMS_COMPILE_AHEAD="0") == "None True"
     if len(os.sched_getaffinity(0)) > 1:
         assert run(tmp_path, BESIDE, MINIDSMS_COMPILE_AHEAD="1") == "37 False False"
+
+
+@needs_two_processors
+def test_a_form_that_ends_the_second_process_fails_and_those_behind_it_are_asked_for_again(tmp_path: Path) -> None:
+    assert run(tmp_path, KILLED, MINIDSMS_COMPILE_AHEAD="1") == "[True, True, False] 57"
+
+
+@needs_two_processors
+def test_a_place_of_modules_that_is_none_fails_no_call(tmp_path: Path) -> None:
+    gone = "os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone'); sys.path.append('relative')"
+    assert run(tmp_path, ELSEWHERE.format(""), MINIDSMS_COMPILE_AHEAD="1") == "False"
+    assert run(tmp_path, ELSEWHERE.format(gone), MINIDSMS_COMPILE_AHEAD="1") == "True"
 
 
 @needs_two_processors
