@@ -98,7 +98,6 @@ def no_columns(node: Node, mine: Set[int]) -> Sequence[Set[int]]:
     return [set() for _ in node.inputs]
 
 
-@dataclass(frozen=True, eq=False)
 class Declared(Node):
     """A stream or a relation as it was declared."""
 
@@ -114,7 +113,6 @@ class Declared(Node):
         return [frozenset({(self.name.lower(), i)}) for i in range(len(self.schema))]
 
 
-@dataclass(frozen=True, eq=False)
 class BaseStream(Declared):
     """A declared stream."""
 
@@ -128,7 +126,6 @@ class BaseStream(Declared):
         return declared(catalog.streams[self.name.lower()].key)
 
 
-@dataclass(frozen=True, eq=False)
 class BaseRelation(Declared):
     """A declared relation."""
 
@@ -141,7 +138,6 @@ class BaseRelation(Declared):
         return declared(catalog.relations[self.name.lower()].key)
 
 
-@dataclass(frozen=True, eq=False)
 class Constant(Node):
     """A relation of rows that are written out, there from the first arrival in any of the sources on (R9).
 
@@ -162,7 +158,6 @@ class Constant(Node):
         return ()
 
 
-@dataclass(frozen=True, eq=False)
 class Window(Node):
     """A window over a stream: the relation of the elements it holds. name: what FROM calls it, or ""."""
 
@@ -242,7 +237,6 @@ def is_now_window(node: Node) -> TypeGuard[Window]:
     return isinstance(node, Window) and node.spec.is_now
 
 
-@dataclass(frozen=True, eq=False)
 class Extending(Node):
     """The rows of input with further columns behind theirs, made of nothing that stands in a row."""
 
@@ -270,7 +264,6 @@ class Extending(Node):
         return [*below[0], *([None] * (len(self.schema) - len(below[0])))]
 
 
-@dataclass(frozen=True, eq=False)
 class Stamped(Extending):
     """The elements of a stream with their instants as a last column (W10)."""
 
@@ -290,7 +283,6 @@ class Stamped(Extending):
         return "Instant as a column"
 
 
-@dataclass(frozen=True, eq=False)
 class Bounds(Extending):
     """What a window that moves in steps holds, each row with the window's start and end as last columns (W10).
 
@@ -309,7 +301,6 @@ class Bounds(Extending):
         return "Bounds of the window as columns"
 
 
-@dataclass(frozen=True, eq=False)
 class Unnest(Node):
     """For each row of input a row with each element of the list in its last column, in that column's place."""
 
@@ -367,7 +358,6 @@ class Unnest(Node):
         return [*below[0][:-1], None]
 
 
-@dataclass(frozen=True, eq=False)
 class ByRow(Node):
     """What hands on the rows of its input one by one: filtered, or other columns of them."""
 
@@ -401,7 +391,6 @@ class ByRow(Node):
         return not lasting[0]
 
 
-@dataclass(frozen=True, eq=False)
 class Filter(ByRow):
     """The rows of input for which the condition is TRUE (not FALSE, not NULL). Conjuncts are one flattened `and`."""
 
@@ -436,7 +425,6 @@ class Filter(ByRow):
         return below[0]
 
 
-@dataclass(frozen=True, eq=False)
 class Project(ByRow):
     """One row of expressions per row of input."""
 
@@ -538,7 +526,6 @@ def is_inner_join(node: Node) -> TypeGuard[Join]:
     return isinstance(node, Join) and node.join is JoinKind.INNER
 
 
-@dataclass(frozen=True, eq=False)
 class Join(Node):
     """left JOIN right ON condition. A comma or CROSS JOIN is INNER with condition None.
 
@@ -624,7 +611,6 @@ class Join(Node):
         return found
 
 
-@dataclass(frozen=True, eq=False)
 class Lateral(Node):
     """input beside the rows that a query has for each of its rows: LATERAL. rows: the query, as other subqueries that
     see a row stand in expressions.  join: INNER, or LEFT by a condition.
@@ -643,7 +629,6 @@ class Lateral(Node):
         return (self.input, self.rows.query) if self.join is JoinKind.INNER else None
 
 
-@dataclass(frozen=True, eq=False)
 class Aggregate(Node):
     """A row per group: the keys' values, then the aggregates' results.
 
@@ -728,7 +713,6 @@ class Aggregate(Node):
         return any(call.is_by_arrival for call in self.aggregates)
 
 
-@dataclass(frozen=True, eq=False)
 class Distinct(Node):
     """Every row of input once."""
 
@@ -756,7 +740,6 @@ class Distinct(Node):
         return below[0]
 
 
-@dataclass(frozen=True, eq=False)
 class Top(Node):
     """The first rows of input, `limit` behind `offset`, sorted by `order`, then by value, column by column (R6).
 
@@ -795,7 +778,6 @@ class Top(Node):
         return self.input.known_keys(catalog)
 
 
-@dataclass(frozen=True, eq=False)
 class Over(Node):
     """Every row of input with what the call gives it as a last column (R7); equal rows are sorted by value.
 
@@ -857,7 +839,6 @@ class SetKind(enum.Enum):
     INTERSECT = "INTERSECT"
 
 
-@dataclass(frozen=True, eq=False)
 class SetOperation(Node):
     """left UNION|EXCEPT|INTERSECT [ALL] right, of equal column types."""
 
@@ -920,7 +901,6 @@ class StreamKind(enum.Enum):
     RSTREAM = "RSTREAM"
 
 
-@dataclass(frozen=True, eq=False)
 class RelationToStream(Node):
     """ISTREAM, DSTREAM or RSTREAM of a relation (S1, S2).
 

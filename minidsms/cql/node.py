@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, cached_property
 from operator import is_not
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, dataclass_transform
 
 from minidsms.cql.functions import can_fail
 from minidsms.cql.scalar import ColumnRef, Expr, Part, kept, renumbered, walk
@@ -55,13 +55,18 @@ class Memory(enum.Enum):
     ALL = enum.auto()
 
 
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(dataclasses.field,))
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A stream or a relation. `schema` gives its columns. Fields that only name things have compare=False."""
+    """A stream or a relation; what is derived from it is a frozen dataclass, too, and compares by identity.
+
+    `schema` gives its columns. Fields that only name things have compare=False.
+    """
 
     schema: Schema
 
     def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, eq=False)(cls)
         _note_what_is_abstract(cls)
 
     # ------------------------------------------------------------------------------------- what follows from the fields

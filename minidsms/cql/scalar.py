@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import wraps
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, dataclass_transform
 
 from minidsms.elements import Type
 
@@ -26,17 +26,20 @@ class Part:
     """What is neither a node nor an expression, but holds some: a node's fields are looked through for them."""
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 @dataclass(frozen=True)
 class Expr:
-    """A scalar expression over one row. `span` is (start, end) in the statement's text; it does not count as a
-    difference.
+    """A scalar expression over one row; what is derived from it is a frozen dataclass, too. `span` is (start, end) in
+    the statement's text; it does not count as a difference.
     """
 
     type: Type
     span: tuple[int, int] = field(compare=False, default=(0, 0), kw_only=True)
 
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
 
-@dataclass(frozen=True)
+
 class ColumnRef(Expr):
     """Column `index` of the input row."""
 
@@ -44,7 +47,6 @@ class ColumnRef(Expr):
     name: str = field(compare=False, default="")
 
 
-@dataclass(frozen=True)
 class OuterRef(Expr):
     """Column `index` of the enclosing query's row: correlation. `level` 1 is the directly enclosing query."""
 
@@ -53,14 +55,12 @@ class OuterRef(Expr):
     level: int = 1
 
 
-@dataclass(frozen=True)
 class OverRef(Expr):
     """The result of a block's OVER call `index`, until the block's rows have it as a column (`cql.over`)."""
 
     index: int
 
 
-@dataclass(frozen=True)
 class Literal(Expr):
     """A constant: None, bool, int (INTEGER, TIMESTAMP and INTERVAL in ticks, DATE, TIME), float, str or Decimal.
 
@@ -73,14 +73,12 @@ class Literal(Expr):
     is_cast: bool = field(default=False, compare=False)
 
 
-@dataclass(frozen=True)
 class LiteralList(Expr):
     """Many constants of one type, none of them NULL: the list of an `in`, whose second and last argument it then is."""
 
     values: tuple[int | float | str | Decimal, ...]
 
 
-@dataclass(frozen=True)
 class Call(Expr):
     """A built-in operator or function of `cql.functions`, by its lower-case name.
 
@@ -93,7 +91,6 @@ class Call(Expr):
     args: tuple[Expr, ...]
 
 
-@dataclass(frozen=True)
 class Parameter(Expr):
     """A parameter of a lambda around this. slot: its number among those of all lambdas around, outermost first."""
 
@@ -101,7 +98,6 @@ class Parameter(Expr):
     name: str = field(compare=False, default="")
 
 
-@dataclass(frozen=True)
 class Lambda(Expr):
     """The last argument of a function that calls it for elements: of the type of its body, which may also read the row.
 
@@ -113,7 +109,6 @@ class Lambda(Expr):
     names: tuple[str, ...] = field(compare=False, default=())
 
 
-@dataclass(frozen=True)
 class UserCall(Expr):
     """A function registered with `create_function`. `fixed`: it asks to stay where it was written among the filters."""
 
@@ -122,7 +117,6 @@ class UserCall(Expr):
     fixed: bool = False
 
 
-@dataclass(frozen=True)
 class Case(Expr):
     """CASE WHEN condition THEN result .. ELSE otherwise END; only the chosen branch is evaluated."""
 
@@ -130,7 +124,6 @@ class Case(Expr):
     otherwise: Expr
 
 
-@dataclass(frozen=True)
 class Cast(Expr):
     """CAST(arg AS type); also written by the binder where INTEGER meets FLOAT. or_null: NULL where it fails."""
 
@@ -138,14 +131,12 @@ class Cast(Expr):
     or_null: bool = False
 
 
-@dataclass(frozen=True)
 class Exists(Expr):
     """EXISTS (query)."""
 
     query: Node
 
 
-@dataclass(frozen=True)
 class InQuery(Expr):
     """(args) IN (query), with SQL's NULL rules; args and the query's columns are of the same types."""
 
@@ -153,14 +144,12 @@ class InQuery(Expr):
     query: Node
 
 
-@dataclass(frozen=True)
 class ScalarQuery(Expr):
     """(query) as a value: its one column of its one row; NULL without a row; more than one row is an error."""
 
     query: Node
 
 
-@dataclass(frozen=True)
 class Quantified(Expr):
     """arg op ALL|ANY (query). op is a comparison; quantifier is 'all' or 'any'."""
 

@@ -12,21 +12,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, dataclass_transform
 
 from minidsms.elements import Type
 
 Span = tuple[int, int]
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 @dataclass(frozen=True)
 class Syntax:
-    """Any node. `span` is (start, end) in the text that was parsed; (0, 0) for a node nobody wrote."""
+    """Any node; what is derived from it is a frozen dataclass, too. `span` is (start, end) in the text that was parsed;
+    (0, 0) for a node nobody wrote.
+    """
 
     span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
 
-@dataclass(frozen=True)
+
 class Duration(Syntax):
     """A length of time. number: digits, perhaps with a decimal point, separators taken out.
 
@@ -40,7 +45,6 @@ class Duration(Syntax):
 # ---------------------------------------------------------------------------------------------------- expressions
 
 
-@dataclass(frozen=True)
 class Name(Syntax):
     """A column, `name` or `qualifier.name`; a bare one may also be a FROM alias that stands for its whole row."""
 
@@ -48,7 +52,6 @@ class Name(Syntax):
     qualifier: str | None = None
 
 
-@dataclass(frozen=True)
 class Star(Syntax):
     """`*` or `qualifier.*`: in a select list, or as the argument of COUNT(*).
 
@@ -62,7 +65,6 @@ class Star(Syntax):
     renamed: tuple[SelectItem, ...] = ()
 
 
-@dataclass(frozen=True)
 class Literal(Syntax):
     """NULL, TRUE, FALSE, a number or a text. `-5` is the literal -5."""
 
@@ -73,14 +75,12 @@ class Literal(Syntax):
         return isinstance(other, Literal) and type(self.value) is type(other.value) and bool(self.value == other.value)
 
 
-@dataclass(frozen=True)
 class Interval(Syntax):
     """`INTERVAL '10' SECOND` or `10 SECONDS`; the duration's unit is never None."""
 
     duration: Duration
 
 
-@dataclass(frozen=True)
 class Unary(Syntax):
     """op: '-' or 'not'. (A leading plus is dropped.)"""
 
@@ -88,7 +88,6 @@ class Unary(Syntax):
     operand: Expr
 
 
-@dataclass(frozen=True)
 class Binary(Syntax):
     """op: + - * / % || = <> < <= > >=."""
 
@@ -97,7 +96,6 @@ class Binary(Syntax):
     right: Expr
 
 
-@dataclass(frozen=True)
 class Logical(Syntax):
     """A chain of one connective. op: 'and' or 'or'; two or more operands, none of them a Logical of the same op."""
 
@@ -110,7 +108,6 @@ def conjuncts(condition: Expr) -> tuple[Expr, ...]:
     return condition.operands if isinstance(condition, Logical) and condition.op == "and" else (condition,)
 
 
-@dataclass(frozen=True)
 class IsNull(Syntax):
     """operand IS [NOT] NULL."""
 
@@ -118,7 +115,6 @@ class IsNull(Syntax):
     negated: bool = False
 
 
-@dataclass(frozen=True)
 class IsDistinctFrom(Syntax):
     """left IS [NOT] DISTINCT FROM right."""
 
@@ -127,7 +123,6 @@ class IsDistinctFrom(Syntax):
     negated: bool = False
 
 
-@dataclass(frozen=True)
 class Between(Syntax):
     """operand [NOT] BETWEEN low AND high. column: where SYMMETRIC stands before a sign, and may be one."""
 
@@ -138,7 +133,6 @@ class Between(Syntax):
     column: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True)
 class Like(Syntax):
     """operand [NOT] LIKE | ILIKE pattern [ESCAPE escape]."""
 
@@ -149,7 +143,6 @@ class Like(Syntax):
     ignores_case: bool = False
 
 
-@dataclass(frozen=True)
 class InList(Syntax):
     """operand [NOT] IN (items)."""
 
@@ -158,14 +151,12 @@ class InList(Syntax):
     negated: bool = False
 
 
-@dataclass(frozen=True)
 class LiteralList(Syntax):
     """The only item of an InList that names many numbers, or many texts: one node, however many they are."""
 
     values: tuple[int | float, ...] | tuple[str, ...]
 
 
-@dataclass(frozen=True)
 class InQuery(Syntax):
     """operand [NOT] IN (query). The operand may be a Row, or a Name that stands for a whole row."""
 
@@ -174,14 +165,12 @@ class InQuery(Syntax):
     negated: bool = False
 
 
-@dataclass(frozen=True)
 class Exists(Syntax):
     """EXISTS (query); NOT EXISTS is Unary('not', Exists)."""
 
     query: Query
 
 
-@dataclass(frozen=True)
 class ScalarQuery(Syntax):
     """(query) as a value; is_list: ARRAY(query), the list of its values."""
 
@@ -189,7 +178,6 @@ class ScalarQuery(Syntax):
     is_list: bool = False
 
 
-@dataclass(frozen=True)
 class Quantified(Syntax):
     """operand op ALL|ANY (query). op: a comparison of Binary; quantifier: 'all' or 'any' (SOME is 'any')."""
 
@@ -199,7 +187,6 @@ class Quantified(Syntax):
     query: Query
 
 
-@dataclass(frozen=True)
 class Call(Syntax):
     """function([DISTINCT] args [ORDER BY order]): scalar, aggregate or user's; the name as written.
 
@@ -215,19 +202,16 @@ class Call(Syntax):
     nulls: str = ""
 
 
-@dataclass(frozen=True)
 class GroupingSets(Syntax):
     """GROUPING SETS ((a, b), a, ROLLUP (c), ()): in GROUP BY only. ROLLUP and CUBE, too, which are written as calls."""
 
     items: tuple[Expr, ...]
 
 
-@dataclass(frozen=True)
 class EveryKey(Syntax):
     """ALL behind GROUP BY: whatever the select list shows that has no aggregate."""
 
 
-@dataclass(frozen=True)
 class SortKey(Syntax):
     """One expression of ORDER BY. nulls_first: None where the text does not say."""
 
@@ -236,7 +220,6 @@ class SortKey(Syntax):
     nulls_first: bool | None = None
 
 
-@dataclass(frozen=True)
 class FrameBound(Syntax):
     """length PRECEDING (direction -1) or FOLLOWING (1), without a length UNBOUNDED; CURRENT ROW (0)."""
 
@@ -244,7 +227,6 @@ class FrameBound(Syntax):
     length: Duration | None = None
 
 
-@dataclass(frozen=True)
 class Frame(Syntax):
     """unit BETWEEN start AND end. unit: rows, range or groups."""
 
@@ -253,7 +235,6 @@ class Frame(Syntax):
     end: FrameBound
 
 
-@dataclass(frozen=True)
 class Over(Syntax):
     """call OVER ([window] [PARTITION BY partition] [ORDER BY order] [frame]).
 
@@ -267,7 +248,6 @@ class Over(Syntax):
     window: str | None = None
 
 
-@dataclass(frozen=True)
 class Case(Syntax):
     """CASE [operand] WHEN .. THEN .. [ELSE otherwise] END."""
 
@@ -276,7 +256,6 @@ class Case(Syntax):
     otherwise: Expr | None = None
 
 
-@dataclass(frozen=True)
 class Cast(Syntax):
     """CAST(operand AS type). or_null: TRY_CAST."""
 
@@ -285,12 +264,10 @@ class Cast(Syntax):
     or_null: bool = False
 
 
-@dataclass(frozen=True)
 class TypedText(Cast):
     """TIMESTAMP, DATE or TIME 'text': a literal, read with the statement and not row by row."""
 
 
-@dataclass(frozen=True)
 class Pair(Syntax):
     """`name := value`, an argument of STRUCT or MAP; the name is any expression."""
 
@@ -298,7 +275,6 @@ class Pair(Syntax):
     value: Expr
 
 
-@dataclass(frozen=True)
 class Lambda(Syntax):
     """`x -> body` or `(x, y) -> body`, an argument of a function that calls it."""
 
@@ -310,7 +286,6 @@ ELEMENT = "an element"
 """The parameter of the lambda that ALL and ANY of a list are read as; no name a user writes has a blank."""
 
 
-@dataclass(frozen=True)
 class Row(Syntax):
     """(a, b, ..): two or more items; of none, in GROUP BY only, the set of no keys."""
 
@@ -320,7 +295,6 @@ class Row(Syntax):
 # -------------------------------------------------------------------------------------------------------- windows
 
 
-@dataclass(frozen=True)
 class RangeWindow(Syntax):
     """[RANGE range [SLIDE slide]]."""
 
@@ -328,17 +302,14 @@ class RangeWindow(Syntax):
     slide: Duration | None = None
 
 
-@dataclass(frozen=True)
 class NowWindow(Syntax):
     """[NOW]."""
 
 
-@dataclass(frozen=True)
 class UnboundedWindow(Syntax):
     """[RANGE UNBOUNDED] or [ROWS UNBOUNDED], which mean the same."""
 
 
-@dataclass(frozen=True)
 class RowsWindow(Syntax):
     """[ROWS rows [SLIDE slide]]."""
 
@@ -346,7 +317,6 @@ class RowsWindow(Syntax):
     slide: int | None = None
 
 
-@dataclass(frozen=True)
 class HopWindow(Syntax):
     """[HOP length EVERY step], or [TUMBLE length] where step is None."""
 
@@ -354,7 +324,6 @@ class HopWindow(Syntax):
     step: Duration | None = None
 
 
-@dataclass(frozen=True)
 class SessionWindow(Syntax):
     """[SESSION gap [PARTITION BY keys]]."""
 
@@ -362,7 +331,6 @@ class SessionWindow(Syntax):
     keys: tuple[Name, ...] = ()
 
 
-@dataclass(frozen=True)
 class PartitionWindow(Syntax):
     """[PARTITION BY keys ROWS rows [RANGE range] [SLIDE slide]]; a slide is written down for the binder to refuse."""
 
@@ -375,7 +343,6 @@ class PartitionWindow(Syntax):
 # ----------------------------------------------------------------------------------------------------------- FROM
 
 
-@dataclass(frozen=True)
 class TableRef(Syntax):
     """name [window] [[AS] alias [(columns)]]: a stream, relation or view."""
 
@@ -385,7 +352,6 @@ class TableRef(Syntax):
     columns: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
 class QueryRef(Syntax):
     """[LATERAL] (query) [window] [[AS] alias [(columns)]]. is_lateral: the query sees the items before it."""
 
@@ -396,7 +362,6 @@ class QueryRef(Syntax):
     is_lateral: bool = False
 
 
-@dataclass(frozen=True)
 class ParenthesisedRef(Syntax):
     """(item) [window] [AS alias [(columns)]], with at least one of the two: `(CarStr [PARTITION BY cid ROWS 1]) AS
     LastRep`.
@@ -408,7 +373,6 @@ class ParenthesisedRef(Syntax):
     columns: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
 class Unnest(Syntax):
     """UNNEST(list) [WITH ORDINALITY] [[AS] alias [(columns)]]: a row for each element; the list may use the items
     before it. is_numbered: WITH ORDINALITY, a second column is the place of the element.
@@ -420,7 +384,6 @@ class Unnest(Syntax):
     is_numbered: bool = False
 
 
-@dataclass(frozen=True)
 class Join(Syntax):
     """left [NATURAL] kind JOIN right [ON on | USING (using)].
 
@@ -441,7 +404,6 @@ class Join(Syntax):
 # -------------------------------------------------------------------------------------------------------- queries
 
 
-@dataclass(frozen=True)
 class SelectItem(Syntax):
     """expr [AS alias]. The expr may be a Star, then without alias."""
 
@@ -449,7 +411,6 @@ class SelectItem(Syntax):
     alias: str | None = None
 
 
-@dataclass(frozen=True)
 class Select(Syntax):
     """SELECT [DISTINCT] items FROM sources [WHERE where] [GROUP BY group_by] [HAVING having] [QUALIFY qualify].
 
@@ -469,7 +430,6 @@ class Select(Syntax):
     shown: tuple[SortKey, ...] = field(default=(), compare=False)
 
 
-@dataclass(frozen=True)
 class Limited(Syntax):
     """query ORDER BY order LIMIT limit [OFFSET offset]. limit: None where it is not written."""
 
@@ -479,7 +439,6 @@ class Limited(Syntax):
     offset: int = 0
 
 
-@dataclass(frozen=True)
 class Values(Syntax):
     """Rows written out: `VALUES (..), ..`, whose items have no aliases, or `SELECT items` without FROM, one row."""
 
@@ -487,7 +446,6 @@ class Values(Syntax):
     is_select: bool = False
 
 
-@dataclass(frozen=True)
 class SetOperation(Syntax):
     """left op [ALL] [BY NAME] right. op: 'union', 'except' or 'intersect'."""
 
@@ -498,7 +456,6 @@ class SetOperation(Syntax):
     by_name: bool = False
 
 
-@dataclass(frozen=True)
 class RelationToStream(Syntax):
     """op (query). op: 'istream', 'dstream' or 'rstream'.
 
@@ -509,7 +466,6 @@ class RelationToStream(Syntax):
     query: Query
 
 
-@dataclass(frozen=True)
 class CommonTable(Syntax):
     """name [(columns)] AS (query), of a WITH."""
 
@@ -518,7 +474,6 @@ class CommonTable(Syntax):
     columns: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
 class With(Syntax):
     """WITH tables query: each table is a name in those behind it and in the query, and hides what else is called so."""
 
@@ -529,7 +484,6 @@ class With(Syntax):
 # ----------------------------------------------------------------------------------------------------- statements
 
 
-@dataclass(frozen=True)
 class ColumnDef(Syntax):
     """name type: of a declaration."""
 
@@ -537,7 +491,6 @@ class ColumnDef(Syntax):
     type: Type
 
 
-@dataclass(frozen=True)
 class Option(Syntax):
     """name = value inside WITH (..); the name is lower-case."""
 
@@ -545,7 +498,6 @@ class Option(Syntax):
     value: bool | int | float | str | Duration
 
 
-@dataclass(frozen=True)
 class Source(Syntax):
     """FROM 'path' [FORMAT format] [WITH (options)]; format lower-case: csv, json, parquet, arrow or archive."""
 
@@ -554,7 +506,6 @@ class Source(Syntax):
     options: tuple[Option, ...] = ()
 
 
-@dataclass(frozen=True)
 class Generator(Syntax):
     """FROM GENERATOR name(args) [FORMAT format] [WITH (options)]."""
 
@@ -564,7 +515,6 @@ class Generator(Syntax):
     options: tuple[Option, ...] = ()
 
 
-@dataclass(frozen=True)
 class Named(Syntax):
     """A statement about what has a name. name_span: where that stands."""
 
@@ -572,7 +522,6 @@ class Named(Syntax):
     name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True)
 class CreateStream(Named):
     """CREATE STREAM (or REGISTER STREAM); clauses in any order. archive: the folder, or None.
 
@@ -589,7 +538,6 @@ class CreateStream(Named):
     is_optional: bool = False
 
 
-@dataclass(frozen=True)
 class CreateRelation(Named):
     """CREATE RELATION (or REGISTER RELATION)."""
 
@@ -600,7 +548,6 @@ class CreateRelation(Named):
     is_optional: bool = False
 
 
-@dataclass(frozen=True)
 class CreateView(Named):
     """CREATE [OR REPLACE] VIEW name [(columns)] AS query.
 
@@ -614,7 +561,6 @@ class CreateView(Named):
     replaces: bool = False
 
 
-@dataclass(frozen=True)
 class CreateQuery(Named):
     """CREATE [OR REPLACE] QUERY name AS query, then INTO path FORMAT format, ARCHIVE folder, WITH HISTORY, BACKFILL
     FROM folder.
@@ -633,7 +579,6 @@ class CreateQuery(Named):
     replaces: bool = False
 
 
-@dataclass(frozen=True)
 class Drop(Named):
     """DROP kind [IF EXISTS] name. kind: 'stream', 'relation', 'view' or 'query'."""
 
@@ -641,7 +586,6 @@ class Drop(Named):
     is_optional: bool = False
 
 
-@dataclass(frozen=True)
 class AlterQuery(Named):
     """ALTER QUERY name action. action: 'set' (then setting and value), 'pause', 'resume', 'pin plan', 'unpin plan'."""
 
@@ -651,14 +595,12 @@ class AlterQuery(Named):
     setting_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True)
 class AlterStream(Named):
     """ALTER STREAM name action. action: 'pause' or 'resume', of its source."""
 
     action: str
 
 
-@dataclass(frozen=True)
 class AddColumn(Named):
     """ALTER STREAM name ADD COLUMN [IF NOT EXISTS] column."""
 
@@ -666,12 +608,10 @@ class AddColumn(Named):
     is_optional: bool = False
 
 
-@dataclass(frozen=True)
 class Checkpoint(Syntax):
     """CHECKPOINT."""
 
 
-@dataclass(frozen=True)
 class Show(Syntax):
     """SHOW what. what: 'tables', 'streams', 'relations', 'queries', 'views', 'settings', 'functions', 'sources',
     'sinks', 'checkpoints', 'constraints', 'screens' or 'system'.
@@ -680,7 +620,6 @@ class Show(Syntax):
     what: str
 
 
-@dataclass(frozen=True)
 class Describe(Named):
     """DESCRIBE name."""
 
@@ -691,7 +630,6 @@ PLAN_FORMATS = ("text", "json", "mermaid", "svg", "spark")
 """What EXPLAIN can give; spark tells how Spark would carry the query out over archives."""
 
 
-@dataclass(frozen=True)
 class Explain(Syntax):
     """EXPLAIN [(ANALYZE, RULES, FORMAT format)] target: a query, or the name of a registered one."""
 
@@ -702,14 +640,12 @@ class Explain(Syntax):
     name_span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True)
 class SetSetting(Named):
     """SET name = value. A bare word is its text, in the case it was written in; TRUE and FALSE are booleans."""
 
     value: bool | int | float | str
 
 
-@dataclass(frozen=True)
 class Insert(Named):
     """INSERT [OR REPLACE] INTO name [(columns)] VALUES rows. columns: () where the text names none."""
 
@@ -718,7 +654,6 @@ class Insert(Named):
     replaces: bool = False
 
 
-@dataclass(frozen=True)
 class Delete(Syntax):
     """DELETE FROM name [AS alias] [WHERE where]. table: without window."""
 
@@ -731,7 +666,6 @@ class Delete(Syntax):
         return self.table.name
 
 
-@dataclass(frozen=True)
 class Update(Syntax):
     """UPDATE name [AS alias] SET column = expr, .. [WHERE where].
 
@@ -748,7 +682,6 @@ class Update(Syntax):
         return self.table.name
 
 
-@dataclass(frozen=True)
 class QueryStatement(Syntax):
     """A query that stands alone: it is registered and runs."""
 

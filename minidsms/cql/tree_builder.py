@@ -68,7 +68,6 @@ _SIZED_TYPES = _OF_TIME | {"VARCHAR", "CHAR", "CHARACTER", "TEXT", "STRING", "BY
 """Names of types behind which a number may stand; it changes nothing."""
 
 
-@dataclasses.dataclass(frozen=True)
 class _Clause(syntax.Syntax):
     """A clause of a declaration or of CREATE QUERY until the statement takes it. keyword as in an error."""
 
@@ -77,7 +76,6 @@ class _Clause(syntax.Syntax):
     value: Part = None
 
 
-@dataclasses.dataclass(frozen=True)
 class _TypeWords(syntax.Syntax):
     """A type as it is written, in STRUCT behind the name of its field. lists: how many [] stand behind it."""
 
@@ -86,7 +84,6 @@ class _TypeWords(syntax.Syntax):
     lists: int
 
 
-@dataclasses.dataclass(frozen=True)
 class _Row(syntax.Syntax):
     """A row of VALUES, with its parentheses."""
 
@@ -815,7 +812,6 @@ class TreeBuilder(ExpressionBuilder):
         return "format", format_, keyword
 
 
-@dataclasses.dataclass(frozen=True)
 class _NewName(syntax.Syntax):
     """The name of what is created; is_optional: IF NOT EXISTS stands before it."""
 
@@ -828,7 +824,6 @@ class _NewName(syntax.Syntax):
         return {"is_optional": self.is_optional, "name_span": self.span}
 
 
-@dataclasses.dataclass(frozen=True)
 class _Columns(syntax.Syntax):
     """(a, b, ..) behind a view's name or an alias."""
 

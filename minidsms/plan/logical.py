@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 NO_COLUMNS = Schema(())
 
 
-@dataclass(frozen=True, eq=False)
 class WindowEvents(Node):
     """The instants at which a window over `input` changes, as a stream without columns (S2)."""
 
@@ -70,7 +69,6 @@ class WindowEvents(Node):
         return self.spec.lookback
 
 
-@dataclass(frozen=True, eq=False)
 class RelationEvents(Node):
     """The instants at which a base relation gets a change, as a stream without columns (S2)."""
 
@@ -87,7 +85,6 @@ class RelationEvents(Node):
         return f"Changes of {self.relation}"
 
 
-@dataclass(frozen=True, eq=False)
 class FirstArrival(Node):
     """A relation of no columns that gains its one row at the first arrival in any of the inputs (R3)."""
 
@@ -99,7 +96,6 @@ class FirstArrival(Node):
         return "First Arrival"
 
 
-@dataclass(frozen=True, eq=False)
 class SemiJoin(Node):
     """The rows of left with (anti: without) a row of right whose keys are equal.
 
@@ -158,7 +154,6 @@ class Probe(Part):
     of_nulls: int | None = None
 
 
-@dataclass(frozen=True, eq=False)
 class ProbedStream(Node):
     """The elements of a stream for which, at their own instants, the condition is TRUE and all probes say yes."""
 
@@ -189,7 +184,6 @@ Equality = tuple[tuple[int, int], tuple[int, int]]
 """((input, column), (input, column)) that are equal."""
 
 
-@dataclass(frozen=True, eq=False)
 class MultiJoin(Node):
     """The rows of several relations side by side where all equalities hold.
 
@@ -256,7 +250,6 @@ class MultiJoin(Node):
         return self.specs is None and not (lasting[0] if self.outer else all(lasting))
 
 
-@dataclass(frozen=True, eq=False)
 class LookupJoin(Node):
     """The elements of a stream beside the rows that a relation has of their key at their own instants.
 
@@ -295,7 +288,6 @@ def putting_out(project: bound.Project, join: MultiJoin | LookupJoin, above: Seq
     return dataclasses.replace(project, input=source, exprs=tuple(renumbered(e, place) for e in project.exprs))
 
 
-@dataclass(frozen=True, eq=False)
 class ReducedJoin(MultiJoin):
     """A join over streams and relations that keeps rows of its own, and only those it needs (`plan.state_reduction`).
 
@@ -326,7 +318,6 @@ class ReducedJoin(MultiJoin):
         return None
 
 
-@dataclass(frozen=True, eq=False)
 class Entering(Node):
     """A window's rows as they enter it: a stream (see `operators.entering`)."""
 
@@ -342,7 +333,6 @@ class Entering(Node):
         return self.input.known_keys(catalog)
 
 
-@dataclass(frozen=True, eq=False)
 class NewRows(Node):
     """Of rows that last an instant, as a stream, those that were not there an instant before (S1)."""
 
@@ -360,7 +350,6 @@ class NewRows(Node):
         return below[0]
 
 
-@dataclass(frozen=True, eq=False)
 class KeepArrival(Node):
     """A window's rows with their arrival numbers as a last column (see `operators.arrival`)."""
 
@@ -380,7 +369,6 @@ class KeepArrival(Node):
         return "Keep Arrival"
 
 
-@dataclass(frozen=True, eq=False)
 class RestoreArrival(Node):
     """The rows without their last column, which holds their arrival numbers."""
 
@@ -392,7 +380,6 @@ class RestoreArrival(Node):
         return "Restore Arrival"
 
 
-@dataclass(frozen=True, eq=False)
 class Constants(Node):
     """The rows of a stream, each once for every query of a family whose filter it passes, with the query's number as a
     last column (see `operators.constants`).
@@ -408,7 +395,6 @@ class Constants(Node):
         return "Join with the constants of queries"
 
 
-@dataclass(frozen=True, eq=False)
 class Openings(Node):
     """A row of NULLs for every query of a family, at the first arrival in any of the streams, that never leaves.
 
@@ -425,7 +411,6 @@ class Openings(Node):
         return "A row for every query"
 
 
-@dataclass(frozen=True, eq=False)
 class Panes(Node):
     """The elements of a stream between two multiples of a slide, as one row per group: the keys, then the measures (see
     `operators.panes`). lag: of the window's spec.
@@ -449,7 +434,6 @@ class Panes(Node):
         return [{*self.keys, *(measure.column for measure in self.measures if measure.column >= 0)}]
 
 
-@dataclass(frozen=True, eq=False)
 class Netted(Node):
     """A relation of which no row is both deleted and inserted at one instant."""
 
@@ -462,7 +446,6 @@ class Netted(Node):
         return "Net"
 
 
-@dataclass(frozen=True, eq=False)
 class OwnRows(bound.Project):
     """Of rows that are all of one query, all columns but its number."""
 
@@ -471,7 +454,6 @@ class OwnRows(bound.Project):
         return True
 
 
-@dataclass(frozen=True, eq=False)
 class Stop(Node):
     """The root of a query: what its output operator receives. relation: changes are netted per instant."""
 

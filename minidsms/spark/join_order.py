@@ -44,7 +44,6 @@ _SMALL_ROWS = 100_000
 """So many rows are sent to every task rather than both sides sorted by their keys."""
 
 
-@dataclass(frozen=True, eq=False)
 class SampledJoin(bound.Join):
     """A join that knows how many rows it gives, and whether one of its inputs is small. part: what is counted as."""
 
@@ -57,7 +56,6 @@ class SampledJoin(bound.Join):
         return f"{super().text()}; {_told(self.rows)} by a sample{sent}"
 
 
-@dataclass(frozen=True, eq=False)
 class Switchable(Node):
     """Inner joins of which one part is carried out first, since the order of the rest depends on what it gives.
 
