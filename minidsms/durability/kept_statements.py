@@ -1,4 +1,4 @@
-"""Statements of a connection with a folder: each that changes something is an entry of the log.
+"""Statements of a connection with a folder: each that changes something is an entry of the log, and no other.
 
 `minidsms run` numbers those of its file: an entry says which of them it carries out, so that the next run goes on
 behind it.
@@ -17,7 +17,7 @@ from minidsms.durability.history import history_for
 from minidsms.durability.log_writer import Taking
 from minidsms.statements.connectors import open_into
 from minidsms.statements.constant_rows import is_constant
-from minidsms.statements.run import carry_out
+from minidsms.statements.run import carry_out, is_settled
 
 if TYPE_CHECKING:
     from minidsms.durability.connection import DurableConnection
@@ -48,7 +48,9 @@ class KeptStatements:
             return carry_out(db, statement, text)
         with db.lock:
             db._check()
-            if isinstance(statement, syntax.RowChange):
+            if place is None and is_settled(db, statement):
+                result = carry_out(db, statement, text)
+            elif isinstance(statement, syntax.RowChange):
                 result = self._change(statement, text, place)
             elif (
                 isinstance(statement, syntax.CreateQuery)

@@ -8,6 +8,7 @@ until the folder is opened again.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import threading
 from collections.abc import Sequence
@@ -93,7 +94,11 @@ class Log:
             self._size, self._before, self._is_torn = end, self._size, False
         except OSError as error:
             otherwise = "" if is_amid else ", and nothing has been taken"
-            hint = "\nhelp: close the connection and open the folder again" if is_amid else ""
+            hint = ""
+            if is_amid:
+                hint = "\nhelp: close the connection and open the folder again"
+            elif error.errno in (errno.ENOSPC, errno.EDQUOT):
+                hint = "\nhelp: make room there, and call again; what was taken before is kept"
             reason = f"the log {self.folder!r} cannot be written{otherwise}: {error.strerror or error}"
             raise Error(reason + hint) from None
         self.next += 1

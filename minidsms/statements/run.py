@@ -130,9 +130,24 @@ def carry_out(db: Connection, statement: syntax.Statement, text: str) -> Any:
 # ------------------------------------------------------------------------------------------------------- declarations
 
 
+def is_settled(db: Connection, statement: syntax.Statement) -> bool:
+    """IF NOT EXISTS finds what it names, or IF EXISTS does not: the statement changes nothing."""
+    kinds = (syntax.CreateStream, syntax.CreateRelation, syntax.CreateView, syntax.CreateQuery)
+    if not isinstance(statement, (*kinds, syntax.Drop)) or not statement.is_optional:
+        return False
+    key = statement.name.lower()
+    match statement:
+        case syntax.Drop():
+            return key not in db.queries if statement.kind == "query" else db.catalog.kind_of(key) is None
+        case syntax.CreateQuery():
+            return key in db.queries
+        case syntax.CreateView():
+            return db.catalog.kind_of(key) == "view"
+    return db.catalog.kind_of(key) == ("stream" if isinstance(statement, syntax.CreateStream) else "relation")
+
+
 def _create_input(db: Connection, statement: syntax.CreateStream | syntax.CreateRelation, text: str) -> None:
-    kind = "stream" if isinstance(statement, syntax.CreateStream) else "relation"
-    if statement.is_optional and db.catalog.kind_of(statement.name) == kind:
+    if is_settled(db, statement):
         return
     _check_new_name(db, statement.name, text, statement.name_span)
     source = None
@@ -158,7 +173,7 @@ def _create_view(db: Connection, statement: syntax.CreateView, text: str) -> Non
     """Queries that run keep the view they were registered with; the views that stand on a new one must allow it."""
     there = db.catalog.views
     is_there = statement.name.lower() in there
-    if statement.is_optional and is_there:
+    if is_settled(db, statement):
         return
     if not (statement.replaces and is_there):
         _check_new_name(db, statement.name, text, statement.name_span)
@@ -185,9 +200,7 @@ def _check_new_name(db: Connection, name: str, text: str, span: tuple[int, int])
 
 def _drop(db: Connection, statement: syntax.Drop, text: str) -> None:
     key = statement.name.lower()
-    if statement.is_optional and (
-        key not in db.queries if statement.kind == "query" else db.catalog.kind_of(key) is None
-    ):
+    if is_settled(db, statement):
         return
     if statement.kind == "query":
         _registered(db, statement.name, text, statement.name_span).close()
@@ -249,7 +262,7 @@ def register_text(db: Connection, cql: str, name: str | None) -> Query:
 def _create_query(db: Connection, statement: syntax.CreateQuery, text: str) -> Query:
     _check_one_past(statement, text)
     if statement.name.lower() in db.queries:
-        if statement.is_optional:
+        if is_settled(db, statement):
             return db.queries[statement.name.lower()]
         reason = f"there is a query {quoted(statement.name)} already"
         raise CqlError(reason, text, statement.name_span, "", f"DROP QUERY {statement.name} first")

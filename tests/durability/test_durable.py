@@ -47,6 +47,29 @@ def test_state_and_answers_come_back(folder: str) -> None:
         assert counts.fetch() == [Change(2, 1, (2, 1)), Change(3, -1, (1, 2)), Change(3, 1, (1, 3))]
 
 
+def test_what_is_there_or_gone_already_costs_the_log_nothing(folder: str) -> None:
+    db = opened(folder)
+    db.execute("CREATE RELATION R (k INTEGER); CREATE VIEW V AS SELECT k FROM S")
+    assert db.log is not None
+    before = db.log.next
+    again = (
+        "CREATE STREAM IF NOT EXISTS S (k INTEGER, name TEXT)",
+        "CREATE RELATION IF NOT EXISTS R (k INTEGER)",
+        "CREATE VIEW IF NOT EXISTS V AS SELECT k FROM S",
+        "CREATE QUERY IF NOT EXISTS counts AS SELECT k FROM S",
+        "DROP QUERY IF EXISTS none; DROP STREAM IF EXISTS none",
+    )
+    for text in again:
+        db.execute(text)
+    assert db.log.next == before
+    assert db.execute(again[3]) is db.queries["counts"]
+    db.execute("DROP QUERY IF EXISTS counts; CREATE QUERY IF NOT EXISTS counts AS SELECT name FROM S")
+    assert db.log.next > before
+    db.close()
+    with minidsms.connect(folder) as db:
+        assert db.queries["counts"].text == "SELECT name FROM S"
+
+
 def test_what_was_fetched_is_not_given_again(folder: str) -> None:
     db = opened(folder)
     db.push("S", [(1, "a"), (2, "a")], ts=[0, 5])
