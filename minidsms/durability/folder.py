@@ -63,7 +63,8 @@ def no_folder(folder: str) -> Error:
         return Error(f"{folder!r} is a file, not a folder\nhelp: db.feed(.., {folder!r}) reads a file")
     if any(os.path.exists(os.path.join(folder, name, "_archive.json")) for name in (".", *os.listdir(folder))):
         return Error(f"{folder!r} holds archives, not a connection\nhelp: db.replay({folder!r}) reads archives")
-    return Error(f"{folder!r} holds other files, not a connection\nhelp: name a new or empty folder")
+    hint = f"name the folder of one, in which {METADATA} stands, or for a new one an empty folder"
+    return Error(f"{folder!r} holds other files, not a connection\nhelp: {hint}")
 
 
 def check_outside(place: str) -> None:

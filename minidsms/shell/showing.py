@@ -88,6 +88,7 @@ class TableSink:
         self._title = title
         self._most = most
         self._tick_ns = tick_ns
+        self._is_signed = False
         self._first: list[tuple[Any, ...]] = []
         self._last: deque[tuple[Any, ...]] = deque(maxlen=most - most // 2 if most else None)
         self._schema: Schema | None = None
@@ -101,6 +102,7 @@ class TableSink:
         """Keep what will be shown."""
         n = len(batch)
         self.rows += n
+        self._is_signed |= bool((batch.signs < 0).any())  # of all rows: those left out may be the ones that leave
         half = self._most // 2
         taken = n if not self._most else min(n, half - len(self._first))
         if taken:
@@ -121,7 +123,7 @@ class TableSink:
         schema, self._schema = self._schema, None
         left_out = self.rows - len(self._first) - len(self._last)
         elements = [*self._first, *self._last]
-        signed = any(e[1] < 0 for e in elements)
+        signed = self._is_signed
         assert self._codec is not None
         has_times = self._codec.has_times
         columns = [("_ts", not has_times), *([("", False)] if signed else [])]

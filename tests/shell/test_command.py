@@ -73,6 +73,18 @@ def test_a_table_shows_the_first_and_the_last_rows(folder: Path, capsys: pytest.
     assert shown[3:] == ["0", "1", "more", "9997", "9998", "9999"]
 
 
+def test_a_table_shows_signs_where_a_row_that_is_left_out_leaves(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "q.cql", "--rows", "2"]) == 0
+    lines = capsys.readouterr().out.rstrip().splitlines()
+    assert lines[1].split() == ["_ts", "a", "COUNT(*)"]
+    assert lines[3].split() == ["1", "+", "1", "1"] and lines[4].split() == ["..", "4", "more"]
+
+
+def test_check_says_which_folders_it_looks_at(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(folder)]) == 1
+    assert "name the folder of one, in which minidsms.json stands" in capsys.readouterr().err
+
+
 def test_csv_of_several_queries_comes_one_after_the_other(
     folder: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
