@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable, Iterable
 
 
-def parser_of(package: str, told: str | None, parts: Iterable[str]) -> argparse.ArgumentParser:
-    """Of `python -m experiments.package`, that takes names of parts. told: what the package says of itself."""
-    parser = argparse.ArgumentParser(prog=f"python -m experiments.{package}", description=told)
-    parser.add_argument("parts", nargs="*", choices=[[], *parts], help="which; all of them if none is named")
+def parser_of(package: str, description: str | None, parts: Iterable[str]) -> argparse.ArgumentParser:
+    """Of `python -m experiments.package`, that takes names of parts. description: what the package says of itself."""
+    parser = argparse.ArgumentParser(prog=f"python -m experiments.{package}", description=description)
+    names = list(parts)
+    told = f"which of {', '.join(names)}; all of them if none is named"
+    parser.add_argument("parts", nargs="*", choices=[[], *names], metavar="part", help=told)
     return parser
 
 
