@@ -133,7 +133,6 @@ _SECONDS = {
     "tests/testing/test_matrix.py": 11,
     "tests/test_faults.py": 11,
     "tests/test_example_programs.py": 11,
-    "tests/cql/test_large_statements.py": 10,
     "tests/sinks/test_interrupted_files.py": 10,
     "tests/expressions/test_expressions.py": 8,
     "tests/kernels/test_compiling.py": 8,

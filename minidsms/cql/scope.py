@@ -94,15 +94,15 @@ class Merged:
 
 
 class Ambiguous(Exception):
-    """A name with several meanings. found: alias and place of each."""
+    """A name with several meanings. found: alias and place of each in the scope."""
 
-    def __init__(self, found: Sequence[tuple[str, bound.Expr]]) -> None:
-        self._found = found
+    def __init__(self, scope: Scope, found: Sequence[tuple[str, bound.Expr]]) -> None:
+        self._scope, self._found = scope, found
 
     @property
     def tables(self) -> list[str]:
         """The aliases it may belong to."""
-        return [alias for alias, _ in self._found]
+        return [alias or self._scope.alias_of(expr) for alias, expr in self._found]
 
 
 @dataclass
@@ -192,11 +192,11 @@ class Scope:
         if len(found) > 1:
             first = self._representative(found[0][1])
             if any(self._representative(expr) != first for _, expr in found):
-                raise Ambiguous([(alias or self._alias_of(expr), expr) for alias, expr in found])
+                raise Ambiguous(self, found)  # whose tables are told where somebody asks: `*` asks for each column
             return min((expr for _, expr in found), key=_position)
         return found[0][1]
 
-    def _alias_of(self, expr: bound.Expr) -> str:
+    def alias_of(self, expr: bound.Expr) -> str:
         """The table of a column that USING has merged, or ""."""
         of = (t.alias for t in self.tables if any(c.expr == expr for c in (*t.columns, *t.implied)))
         return next(of, "")
