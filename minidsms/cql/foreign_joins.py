@@ -41,7 +41,6 @@ _PATTERN = re.compile(
 _NEAR = re.compile(r"\b(?:SYSTEM_TIME|APPLY|MATCH_RECOGNIZE|WITHIN)\b", re.IGNORECASE)
 _AGGREGATED = re.compile(rf"\b(?:{'|'.join((*AGGREGATES, *SYNONYMS))})\s*\(", re.IGNORECASE)
 _GROUPED = re.compile(rf"\b(?:GROUP\s+BY|OVER\s*\(|DISTINCT)|{_AGGREGATED.pattern}", re.IGNORECASE)
-_COUNTED = re.compile(rf"\bCOUNT(?:_IF)?\s*\([^()]*\)(?:\s+AS\s+(?P<name>{_NAME}))?", re.IGNORECASE)
 _OF_STREAMS = re.compile(r"(?P<operator>[IDR]STREAM)\s*\((?P<items>.*)\)$", _FLAGS)
 
 

@@ -49,7 +49,6 @@ class Answer:
             of_streams=int(self.of_streams),
         )
         self.output = _room(n, _FIRST_TUPLES)
-        self._spec = spec
         self._index = index
         self._shown = ShownTuples(index, spec.columns, spec.schema, 1 if spec.outer else None)
 

@@ -21,7 +21,7 @@ from minidsms.kernels.exact_sums import add_bits, normalise, parts_of
 from minidsms.kernels.float_pairs import exact_product, exact_sum, pair_product, pair_quotient, pair_root
 from minidsms.machine_code import Float64Table, Int8s, Int8Table, Int64s, Int64Table, helper, kernel
 
-OF_Y, OF_X, OF_YY, OF_XX, OF_XY, SUMS = range(6)
+OF_Y, OF_X, OF_YY, OF_XX, OF_XY = range(5)
 COVARIATION, VARIATION_OF_Y, VARIATION_OF_X, INTERCEPT = range(4)
 """What is divided: n times the sum of the products of both distances from the means, of the squares of those of y, of
 x; where the line meets x = 0, times the variation of x.

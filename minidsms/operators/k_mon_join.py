@@ -39,7 +39,7 @@ from minidsms.kernels.mjoin import reduced_mjoin
 from minidsms.machine_code import rows_of
 from minidsms.operators.k_mon.contracts import KConstraint, Watches
 from minidsms.operators.k_mon.execution import StateReduction
-from minidsms.operators.k_mon.returning import Found, Verdicts
+from minidsms.operators.k_mon.returning import Found
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
 from minidsms.synopses.k_mon_results import KeptResults
@@ -414,11 +414,6 @@ class KMonJoin(Operator):
         self.notices.append(message)
         if self.warn is not None:
             self.warn(message)
-
-    def components(self, i: int) -> tuple[Int64Array, Verdicts]:
-        """The rows of an input that are held, and the component of each (`kernels.k_mon_reduction`)."""
-        assert self.reduction is not None
-        return self.reduction.components(self.down, i)
 
     # ------------------------------------------------------------------------------------------------- violations
 

@@ -72,7 +72,7 @@ def test_every_row_is_in_the_component_that_the_definition_says(graph: str, seed
         feed(join, [[e for e in elements if e[0] == at] for elements in timed], until=at)
         rows[i].append(items[i][n][2])
         for k in range(len(items)):
-            held, components = join.components(k)
+            held, components = join.reduction.components(join.down, k)
             places = join.rows.places[k]
             joined = {pair[x] for e in edges for x in (0, 1) if e.ends[x] == k for pair in e.columns}
             found = sorted(
@@ -111,7 +111,7 @@ def test_components_follow_a_relation_as_it_changes(graph: str, seed: int) -> No
             joined = sorted({pair[x] for e in edges for x in (0, 1) if e.ends[x] == k for pair in e.columns})
             found = Counter(
                 (tuple(int(row[places[c]]) for c in joined), int(of))
-                for row, of in zip(*join.components(k))
+                for row, of in zip(*join.reduction.components(join.down, k))
                 if of != GONE
             )
             expected = Counter(

@@ -108,7 +108,7 @@ class Example:
 
     def held(self, stream: int, component: int | None = None) -> Rows:
         """The rows of a stream in memory; of one component, if it is given."""
-        rows, components = self.join.components(stream - 1)
+        rows, components = self.join.reduction.components(self.join.down, stream - 1)
         places = self.join.rows.places[stream - 1]
         found = [
             tuple(int(row[places[c]]) for c in (0, 1)) for row, of in zip(rows, components) if component in (None, of)
