@@ -1,10 +1,13 @@
 """Chains in plans that are trees and graphs: the progress chart's lower envelope where paths part and meet.
 
+A progress chart says how an element shrinks along a path: it starts at (0, 1), no time spent and one element, and each
+operator is a step to (time spent so far, what is left); behind the last one nothing is left in the system.
+
 An element that an operator hands to two readers is queued twice; so what follows an operator is a tree of work, not a
 path. A chain begins at an operator and takes in what follows as long as this makes it steeper: always the steepest
 chain that begins where it ends now. Where nothing parts this gives the lower envelope of the path.
 
-Invariant: what a chain leaves to others is less steep than the chain; on a path the chains are `ProgressChart.chains`.
+Invariant: what a chain leaves to others is less steep than the chain.
 Babu 2005, section 2.3.2; the steepest beginning of a tree is found as in Horn's scheduling of jobs on trees (1972).
 """
 
@@ -13,9 +16,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from minidsms.scheduler.progress_chart import LARGEST, LEAST
 from minidsms.scheduler.statistics import Cost
 from minidsms.scheduler.wiring import Wiring
+
+LEAST = 1e-6
+"""An operator that lets nothing pass counts as if it let this pass: what stands behind it still has an order."""
+LARGEST = 1e100
+"""An element that has grown so much grows no further: the figures stay finite on the longest path."""
 
 
 @dataclass

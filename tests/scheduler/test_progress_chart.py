@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import pytest
@@ -9,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.scheduling_simulation import SimulatedOperator, pipeline
-from minidsms.scheduler.chains import chain_slopes
-from minidsms.scheduler.progress_chart import ProgressChart
+from minidsms.scheduler.chains import LARGEST, LEAST, chain_slopes
 from minidsms.scheduler.statistics import Cost
 from minidsms.scheduler.wiring import Wiring
 
@@ -21,8 +22,36 @@ costs = st.lists(
 )
 
 
+@dataclass(frozen=True)
+class Chain:
+    """The operators [start, stop) of a path, and how fast they reduce what is queued: elements per nanosecond."""
+
+    start: int
+    stop: int
+    slope: float
+
+
+def chains_of(path: Sequence[Cost]) -> list[Chain]:
+    """The segments of the lower envelope of the path's chart: from each one's end the steepest block that follows, of
+    equally steep blocks the longest.
+    """
+    found: list[Chain] = []
+    start = 0
+    while start < len(path):
+        # An element that arrives here counts as a whole one, which stretches both axes alike.
+        time, size, steepest = 0.0, 1.0, Chain(start, start, 0.0)
+        for stop, cost in enumerate(path[start:], start + 1):
+            time += size * cost.time_ns
+            size = min(size * max(cost.selectivity, LEAST), LARGEST) if stop < len(path) else 0.0
+            if steepest.stop == start or (1.0 - size) / time >= steepest.slope:
+                steepest = Chain(start, stop, (1.0 - size) / time)
+        found.append(steepest)
+        start = steepest.stop
+    return found
+
+
 def blocks(path: list[Cost]) -> list[tuple[int, int]]:
-    return [(chain.start, chain.stop) for chain in ProgressChart(path).chains()]
+    return [(chain.start, chain.stop) for chain in chains_of(path)]
 
 
 def test_an_operator_that_reduces_at_once_is_a_chain_of_its_own() -> None:
@@ -30,8 +59,7 @@ def test_an_operator_that_reduces_at_once_is_a_chain_of_its_own() -> None:
 
 
 def test_a_slow_start_belongs_to_the_fast_end_behind_it() -> None:
-    chart = ProgressChart([Cost(0.9, 1.0), Cost(1.0, 1 / 0.9), Cost(0.0, 1 / 0.9)])
-    (chain,) = chart.chains()
+    (chain,) = chains_of([Cost(0.9, 1.0), Cost(1.0, 1 / 0.9), Cost(0.0, 1 / 0.9)])
     assert (chain.start, chain.stop, chain.slope) == (0, 3, pytest.approx(1 / 3))
 
 
@@ -40,13 +68,13 @@ def test_a_window_that_doubles_its_input_is_drawn_through() -> None:
 
 
 def test_what_follows_an_operator_that_lets_nothing_pass_has_its_own_slope() -> None:
-    first, second = ProgressChart([Cost(0.0, 1.0), Cost(0.0, 4.0)]).chains()
+    first, second = chains_of([Cost(0.0, 1.0), Cost(0.0, 4.0)])
     assert (first.slope, second.slope) == (pytest.approx(1.0, rel=1e-5), 0.25)
 
 
 @given(costs)
 def test_chains_cover_the_path_and_their_slopes_fall(path: list[Cost]) -> None:
-    chains = ProgressChart(path).chains()
+    chains = chains_of(path)
     assert [chains[0].start, *(chain.stop for chain in chains)] == [*(chain.start for chain in chains), len(path)]
     assert all(steep.slope >= flat.slope * (1 - 1e-9) for steep, flat in pairwise(chains))
 
@@ -55,7 +83,7 @@ def test_chains_cover_the_path_and_their_slopes_fall(path: list[Cost]) -> None:
 def test_on_a_path_the_chains_of_the_plan_are_those_of_its_chart(path: list[Cost]) -> None:
     operators = pipeline([(1.0, 1.0)] * len(path))
     expected = [0.0] * len(path)
-    for chain in ProgressChart(path).chains():
+    for chain in chains_of(path):
         expected[chain.start : chain.stop] = [chain.slope] * (chain.stop - chain.start)
     assert chain_slopes(Wiring(operators), path) == pytest.approx(expected)
 
