@@ -15,6 +15,8 @@ from minidsms.cql.words import TICK_NS
 from minidsms.process.safety import STANDARD
 from minidsms.statements.arguments import name_of
 
+DETECTORS = ("cusum", "beta_cusum", "adwin", "martingale", "meta", "change_finder")
+"""Of change, over profile tuples."""
 INDEX_ASSESSMENTS = ("sria", "csria", "dia", "cdia_random", "cdia")
 INDEX_TUNINGS = ("continuous", "periodic", "triggered", "hybrid")
 INDEX_MIGRATIONS = ("all", "nothing", "partial")
@@ -226,7 +228,7 @@ SETTINGS: dict[str, Setting] = {
         Setting(
             "change_detection",
             "auto",
-            _one_of("auto", "counts", "cusum", "beta_cusum", "adwin", "martingale", "meta", "change_finder", "off"),
+            _one_of("auto", "counts", *DETECTORS, "off"),
             "how queries to come notice that conditions have changed",
         ),
         Setting("detector_block", 20, _at_least(1), "profile tuples that a change detector takes for one estimate"),

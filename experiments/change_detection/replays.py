@@ -16,7 +16,8 @@ import numpy as np
 from experiments.change_detection.streams import SHARE, Stream
 from minidsms.elements import BoolArray
 from minidsms.expressions.routes import Order
-from minidsms.streamon.change_detection.detectors import OF_SHARES, detectors
+from minidsms.settings import DETECTORS
+from minidsms.streamon.change_detection.detectors import detectors
 from minidsms.streamon.change_detection.monitored import Monitored
 from minidsms.streamon.contracts import OrderingAlgorithm
 from minidsms.streamon.filter_ordering.a_greedy import AGreedy
@@ -64,7 +65,7 @@ def contestants(filters: int) -> dict[str, Callable[[], OrderingAlgorithm]]:
         window = min(WATCHED_WINDOW, most)
         return Monitored(AGreedy(filters, window=window), partial(detectors, name), window, analyses_always=always)
 
-    found |= {f"A-Greedy* / {name}": partial(watched, name) for name in OF_SHARES}
+    found |= {f"A-Greedy* / {name}": partial(watched, name) for name in DETECTORS}
     found["A-Greedy + cusum (auto)"] = partial(watched, "cusum", True)
     return found
 

@@ -12,7 +12,8 @@ from experiments.change_detection.replays import Replay, contestants, replay
 from experiments.change_detection.streams import Changing, Packets, Stream
 from experiments.pages import Pages, table
 from experiments.pictures import legend_below, pyplot, save
-from minidsms.streamon.change_detection.detectors import NAMES, OF_SHARES
+from minidsms.settings import DETECTORS
+from minidsms.streamon.change_detection.detectors import NAMES
 
 PAGES = Pages("change_detection")
 
@@ -252,7 +253,7 @@ def _parts(runs: Mapping[str, Sequence[engine.Run]]) -> list[str]:
     return [*times, f"{last.decisions}", f"{np.median(delays):,.0f}" if delays else ""]
 
 
-STEADY = ("auto", *OF_SHARES)
+STEADY = ("auto", *DETECTORS)
 
 
 def _steady(seeds: int) -> str:

@@ -15,29 +15,21 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
-from minidsms.settings import SettingValues
+from minidsms.settings import DETECTORS, SettingValues
 from minidsms.streamon.change_detection.contracts import ChangeDetectors, Tuning
 from minidsms.streamon.contracts import Evaluate, OrderingAlgorithm
 
-_FOLDER = "minidsms.streamon.change_detection"
-_CLASSES = {
-    "cusum": "Cusum",
-    "beta_cusum": "BetaCusum",
-    "adwin": "Adwin",
-    "martingale": "Martingale",
-    "meta": "Meta",
-    "change_finder": "ChangeFinder",
-    "bound": "Bound",
-}
+NAMES = (*DETECTORS, "bound")
 
-NAMES = tuple(_CLASSES)
-OF_SHARES = tuple(name for name in NAMES if name != "bound")
+
+def class_named(name: str, folder: str = "change_detection") -> Any:
+    """The class of `beta_cusum.py` is BetaCusum."""
+    return getattr(importlib.import_module(f"minidsms.streamon.{folder}.{name}"), name.title().replace("_", ""))
 
 
 def detectors(name: str, m: int, **tuned: Any) -> ChangeDetectors:
     """Detectors of this name over m streams. tuned: see `Tuning`."""
-    made = getattr(importlib.import_module(f"{_FOLDER}.{name}"), _CLASSES[name])
-    return cast(ChangeDetectors, made(Tuning(m, **tuned)))
+    return cast(ChangeDetectors, class_named(name)(Tuning(m, **tuned)))
 
 
 @dataclass(frozen=True)
@@ -77,7 +69,7 @@ class ChangeDetection:
         """The name of the detector over profile tuples, if there is one."""
         if self.choice == "auto":
             return "cusum"
-        return self.choice if self.choice in _CLASSES else None
+        return self.choice if self.choice in DETECTORS else None
 
     @property
     def text(self) -> str:

@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from typing import cast
 
 from minidsms.cql.errors import Error
 from minidsms.expressions.routes import Order
 from minidsms.settings import SettingValues
-from minidsms.streamon.change_detection.detectors import ChangeDetection
+from minidsms.streamon.change_detection.detectors import ChangeDetection, class_named
 from minidsms.streamon.content_routing.options import RoutingOptions
 from minidsms.streamon.contracts import Evaluate, OrderingAlgorithm
-
-_FOLDER = "minidsms.streamon.filter_ordering"
-_CLASSES = {
-    "a_greedy": "AGreedy",
-    "sweep": "Sweep",
-    "independent": "Independent",
-    "local_swaps": "LocalSwaps",
-    "static": "Static",
-    "optimal": "Optimal",
-    "sbr": "Sbr",
-    "ticket": "Ticket",
-}
-_MOST_FOR_OPTIMAL = 16
-
-NAMES = tuple(_CLASSES)
 
 
 def check_size(name: str, n: int) -> None:
     """Error if the algorithm cannot order so many filters."""
-    if name == "optimal" and n > _MOST_FOR_OPTIMAL:
+    if name != "optimal":
+        return
+    from minidsms.streamon.filter_ordering.optimal import MOST_FILTERS
+
+    if n > MOST_FILTERS:
         raise Error(
-            f"filter_ordering = optimal searches all orders of at most {_MOST_FOR_OPTIMAL} filters, not of {n}; "
+            f"filter_ordering = optimal searches all orders of at most {MOST_FILTERS} filters, not of {n}; "
             "SET filter_ordering = a_greedy"
         )
 
@@ -74,7 +62,7 @@ class OrderingOptions:
 
     def algorithm_over(self, n: int, order: Order) -> OrderingAlgorithm:
         """A new algorithm over n filters, which begins with this order."""
-        made = getattr(importlib.import_module(f"{_FOLDER}.{self.algorithm}"), _CLASSES[self.algorithm])
+        made = class_named(self.algorithm, "filter_ordering")
 
         def make(first: Order) -> OrderingAlgorithm:
             return cast(OrderingAlgorithm, made(n, first, self.window, self.alpha, self.seed))

@@ -9,9 +9,10 @@ import pytest
 
 from minidsms.elements import BoolArray, Int64Array
 from minidsms.expressions.routes import Order
+from minidsms.settings import DETECTORS
 from minidsms.streamon.change_detection.blocks import Blocks
 from minidsms.streamon.change_detection.contracts import NONE, ChangeDetectors
-from minidsms.streamon.change_detection.detectors import OF_SHARES, detectors
+from minidsms.streamon.change_detection.detectors import detectors
 from minidsms.streamon.change_detection.monitored import Monitored
 from minidsms.streamon.contracts import Evaluate, OrderingAlgorithm
 from minidsms.streamon.filter_ordering.a_greedy import AGreedy
@@ -162,7 +163,7 @@ def test_orders_are_analysed_after_a_change_only() -> None:
     assert fed(watched, rng.random((300, N)) < np.array([0.7, 0.1, 0.2, 0.3]), [10])[-1][0] == 0
 
 
-@pytest.mark.parametrize("name", OF_SHARES)
+@pytest.mark.parametrize("name", DETECTORS)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("analyses_always", [False, True])
 def test_every_detector_around_every_algorithm_finds_the_new_order(
