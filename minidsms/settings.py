@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -50,13 +51,22 @@ class Setting:
 
 
 def _one_of(*words: str) -> Callable[[Any], str]:
+    """One of the words, in any case and however its parts are joined: `A-Greedy` is a_greedy."""
+    by_letters = {_letters(word): word for word in words}
+
     def check(value: Any) -> str:
-        word = str(value).lower()
-        if word not in words:
-            raise ValueError(f"choose one of: {', '.join(words)}")
-        return word
+        letters = _letters(str(value))
+        if letters not in by_letters:
+            near = difflib.get_close_matches(letters, by_letters, 1)
+            hint = f'; did you mean "{by_letters[near[0]]}"?' if near else ""
+            raise ValueError(f"choose one of: {', '.join(words)}{hint}")
+        return by_letters[letters]
 
     return check
+
+
+def _letters(word: str) -> str:
+    return re.sub(r"[-_ ]", "", word.lower())
 
 
 def _switch(value: Any) -> str:

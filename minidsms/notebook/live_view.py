@@ -30,7 +30,8 @@ def in_notebook() -> Show:
     try:
         ipython: Any = importlib.import_module("IPython.display")
     except ImportError:
-        raise Error("a live view needs a notebook: IPython is not installed") from None
+        hint = "pip install ipython; elsewhere, q.live(show=f) calls f with the HTML of each change"
+        raise Error(f"a live view needs a notebook: IPython is not installed\nhelp: {hint}") from None
     handle = ipython.display(ipython.HTML(""), display_id=True)
     if handle is None:
         raise Error("a live view needs a notebook; elsewhere, the shell's .watch shows a query as it changes")

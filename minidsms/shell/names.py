@@ -85,5 +85,5 @@ class Names:
         except ValueError as error:
             _, found, words = str(error).partition("choose one of: ")
             if found:
-                return words.split(", ")
+                return words.partition(";")[0].split(", ")
         return []
