@@ -120,3 +120,67 @@ def test_rows_of_one_instant_are_ordered_for_windows_over_streams_over_their_str
     rows = ((4, 1, (2, 0)), (5, 1, (3, 4)), (5, 1, (0, 7)), (5, 1, (2, None)), (5, 1, (2, 9)), (6, 1, (2, 3)))
     case = Case(("CREATE STREAM S (k INTEGER, v INTEGER)",), query, (Push("S", rows), Advance(9)))
     assert check(case, batch_size=batch_size) == "agreed"
+
+
+_LOOKED_AT = (
+    "CREATE STREAM S (k TEXT, v INTEGER)",
+    "CREATE STREAM T (k TEXT, v INTEGER)",
+    "CREATE RELATION R (k TEXT, v INTEGER)",
+)
+_FEED_OF_THREE = (
+    Push("R", ((1, 1, ("a", 1)), (1, 1, ("b", 3)), (1, 1, (None, 2)))),
+    Push("S", ((2, 1, ("a", 1)), (2, 1, ("b", 2)), (3, 1, (None, 1)))),
+    Push("T", ((3, 1, ("a", 1)), (3, 1, ("a", 2)), (4, 1, ("b", None)))),
+    Push("R", ((5, -1, ("a", 1)), (5, 1, ("a", 4)))),
+    Push("S", ((6, 1, ("a", 4)), (6, 1, ("b", 1)))),
+    Push("T", ((6, 1, ("b", 1)), (6, 1, ("b", 4)), (6, 1, (None, 4)))),
+    Advance(14),
+)
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 7, 1024])
+@pytest.mark.parametrize("rest", [", ({})", " JOIN ({}) ON S.k = T.k", " LEFT JOIN ({}) ON S.k = T.k"])
+def test_a_condition_that_can_fail_looks_at_its_own_rows_in_a_join_in_parentheses(rest: str, batch_size: int) -> None:
+    of_r = "T [RANGE 4] JOIN R ON T.v * R.v > (SELECT COUNT(*) FROM S [RANGE 5] AS y WHERE y.k = R.k)"
+    query = f"SELECT S.v AS a, T.v AS b, R.v AS c FROM S [RANGE 3]{rest.format(of_r)}"
+    case = Case(_LOOKED_AT, query, _FEED_OF_THREE)
+    assert {row[2] for _, _, row in run_definition(case).changes} > {3, 4}
+    assert check(case, batch_size=batch_size) == "agreed"
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 7, 1024])
+@pytest.mark.parametrize("join", ["LEFT", "RIGHT", "FULL", "SEMI", "ANTI"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "S.k = T.k AND EXISTS (SELECT * FROM R WHERE R.k = S.k AND R.v > S.v)",
+        "S.k = T.k AND T.v NOT IN (SELECT v FROM R WHERE R.k = T.k)",
+        "S.v = (SELECT MAX(v) FROM R WHERE R.k = T.k) OR T.v < ALL (SELECT v FROM R)",
+        "(SELECT SUM(v) FROM R WHERE R.v <= S.v) = (SELECT SUM(v) FROM S [RANGE 5] AS y WHERE y.v <= T.v)",
+        "S.k = T.k AND S.v * T.v > (SELECT v FROM R WHERE R.k = T.k)",
+    ],
+)
+def test_a_subquery_in_on_is_asked_for_the_rows_of_its_side(asked: str, join: str, batch_size: int) -> None:
+    shown = "S.k, S.v" if join in ("SEMI", "ANTI") else "S.k, S.v, T.k AS tk, T.v AS tv"
+    query = f"SELECT {shown} FROM S [RANGE 3] {join} JOIN T [RANGE 4] ON {asked}"
+    case = Case(_LOOKED_AT, query, _FEED_OF_THREE)
+    assert run_definition(case).changes
+    assert check(case, batch_size=batch_size) == "agreed"
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 1024])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT S.v, x.v AS w FROM S [RANGE 3] LEFT JOIN LATERAL (SELECT v FROM T [RANGE 4] WHERE T.k = S.k) AS x"
+        " ON x.v IN (SELECT v FROM R WHERE R.v >= x.v)",
+        "SELECT v, (SELECT COUNT(*) FROM T [RANGE 4] AS x LEFT JOIN R ON x.k = R.k"
+        " AND R.v > (SELECT MIN(v) FROM T [RANGE 2] AS y WHERE y.k = R.k) WHERE x.v <= S.v) FROM S [RANGE 3]",
+        "SELECT v, (SELECT SUM(R.v) FROM T [RANGE 4] AS x FULL JOIN R ON x.k = R.k"
+        " AND x.v IN (SELECT y.v FROM T [RANGE 2] AS y WHERE y.v < S.v) WHERE R.v >= S.v) FROM S [RANGE 3]",
+    ],
+)
+def test_a_subquery_in_on_may_stand_in_what_looks_at_a_row_outside_it(query: str, batch_size: int) -> None:
+    case = Case(_LOOKED_AT, query, _FEED_OF_THREE)
+    assert run_definition(case).changes
+    assert check(case, batch_size=batch_size) == "agreed"

@@ -26,6 +26,7 @@ from minidsms.cql.keys import Key, declared, shown_by
 from minidsms.cql.node import AS_WRITTEN, Carried, Memory
 from minidsms.cql.node import Node as Node
 from minidsms.cql.origins import Origin, Origins, equal_pairs, equal_places, together
+from minidsms.cql.scalar import SUBQUERIES as SUBQUERIES
 from minidsms.cql.scalar import AggregateCall as AggregateCall
 from minidsms.cql.scalar import Call as Call
 from minidsms.cql.scalar import Case as Case

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import wraps
-from typing import TYPE_CHECKING, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, TypeGuard, TypeVar, dataclass_transform
 
 from minidsms.elements import Type
 
@@ -159,6 +159,9 @@ class Quantified(Expr):
     query: Node
 
 
+SUBQUERIES = Exists | InQuery | ScalarQuery | Quantified
+
+
 @dataclass(frozen=True)
 class AggregateCall(Part):
     """One aggregate of a group.
@@ -242,7 +245,7 @@ def walk(expr: Expr) -> Iterator[Expr]:
 @kept
 def subqueries(expr: Expr) -> tuple[Node, ...]:
     """The queries of the subquery expressions inside."""
-    return tuple(e.query for e in walk(expr) if isinstance(e, Exists | InQuery | ScalarQuery | Quantified))
+    return tuple(e.query for e in walk(expr) if isinstance(e, SUBQUERIES))
 
 
 @kept
@@ -288,9 +291,38 @@ def substitute(expr: Expr, columns: Sequence[Expr]) -> Expr:
     return rewrite(expr, lambda e: columns[e.index] if isinstance(e, ColumnRef) else None)
 
 
+def rewrite_through(expr: Expr, change: Callable[[Expr, int], Expr | None]) -> Expr:
+    """As `rewrite`, in subqueries, too. `change` is also told how many queries further in the part stands."""
+    queries: dict[tuple[int, int], Node] = {}
+
+    def rewritten(part: Expr, depth: int) -> Expr:
+        changed = change(part, depth)
+        if changed is not None:
+            return changed
+        found = replace_children(part, lambda child: rewritten(child, depth))
+        if not isinstance(found, SUBQUERIES):
+            return found
+        query = inside(found.query, depth + 1)
+        return found if query is found.query else replace(found, query=query)
+
+    def inside(node: Node, depth: int) -> Node:
+        key = id(node), depth
+        if key not in queries:
+            over = node.over([inside(child, depth) for child in node.inputs])
+            queries[key] = over.rewritten(lambda e: rewritten(e, depth))
+        return queries[key]
+
+    return rewritten(expr, 0)
+
+
+def is_own(part: Expr, depth: int) -> TypeGuard[ColumnRef | OuterRef]:
+    """Whether it is a column of the row, seen from so many queries further in."""
+    return isinstance(part, ColumnRef) if depth == 0 else isinstance(part, OuterRef) and part.level == depth
+
+
 def renumbered(expr: Expr, number: Callable[[int], int]) -> Expr:
-    """The expression with each column i read as column number(i)."""
-    return rewrite(expr, lambda e: replace(e, index=number(e.index)) if isinstance(e, ColumnRef) else None)
+    """The expression with each column i of its row read as column number(i), in its subqueries, too."""
+    return rewrite_through(expr, lambda e, depth: replace(e, index=number(e.index)) if is_own(e, depth) else None)
 
 
 def shift(expr: Expr, by: int) -> Expr:

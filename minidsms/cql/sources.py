@@ -19,7 +19,7 @@ from minidsms.cql.errors import CqlError
 from minidsms.cql.expression_binder import Context, ExpressionBinder
 from minidsms.cql.over import is_instant
 from minidsms.cql.rewriting import conjunction
-from minidsms.cql.scalar import rewrite, shift
+from minidsms.cql.scalar import is_own, rewrite_through, shift
 from minidsms.cql.scope import Ambiguous, Column, Merged, Scope, ambiguous, did_you_mean, listing
 from minidsms.cql.session import Piece, Session, parts
 from minidsms.cql.window_spec import BOUNDS, INSTANT, LONGEST_WITH_BOUNDS, WindowKind, WindowSpec
@@ -410,22 +410,15 @@ class SourceBinder:
         else:
             assert ref.on is not None
             condition = self._binder(scope, "ON").condition(ref.on)
-            if bound.subqueries(condition):
-                hint = "write WHERE EXISTS (SELECT * FROM .. WHERE ..)"
-                reason = f"a subquery in the ON of {ref.kind.upper()} JOIN is not supported"
-                raise self.session.error(reason, ref.on.span, "", hint)
         width = len(left.node.schema)
 
-        def seen(e: bound.Expr) -> bound.Expr | None:
-            if isinstance(e, bound.OuterRef):
-                return replace(e, level=e.level + 1)
-            if isinstance(e, bound.ColumnRef):
-                is_left = e.index < width
-                outer = bound.OuterRef(e.type, e.index, e.name, span=e.span)
-                return outer if is_left else bound.ColumnRef(e.type, e.index - width, e.name, span=e.span)
-            return None
+        def seen(e: bound.Expr, depth: int) -> bound.Expr | None:
+            if is_own(e, depth):
+                outer = bound.OuterRef(e.type, e.index, e.name, depth + 1, span=e.span)
+                return outer if e.index < width else replace(e, index=e.index - width)
+            return replace(e, level=e.level + 1) if isinstance(e, bound.OuterRef) and e.level > depth else None
 
-        found: bound.Expr = bound.Exists(Type.BOOLEAN, bound.filtered(right.node, [rewrite(condition, seen)]))
+        found: bound.Expr = bound.Exists(Type.BOOLEAN, bound.filtered(right.node, [rewrite_through(condition, seen)]))
         if ref.kind == "anti":
             found = bound.Call(Type.BOOLEAN, "not", (found,))
         on = None if ref.on is None else self.session.expand(ref.on)

@@ -19,6 +19,7 @@ from minidsms.cql.bound import Expr, Node
 from minidsms.cql.errors import CqlError
 from minidsms.cql.node import Carried
 from minidsms.cql.rewriting import outer_columns
+from minidsms.cql.scalar import rewrite_through
 from minidsms.elements import Type
 from minidsms.plan.correlation import is_correlated
 from minidsms.plan.logical import (
@@ -27,16 +28,12 @@ from minidsms.plan.logical import (
     conjuncts,
     projected,
     renumbered,
-    replace_children,
-    rewrite,
     taken_as_where,
 )
 from minidsms.plan.matching import never_null
 
 if TYPE_CHECKING:
     from minidsms.plan.unnesting import Builder
-
-_SUBQUERIES = bound.Exists | bound.InQuery | bound.ScalarQuery | bound.Quantified
 
 
 def for_each_outer_row(builder: Builder, source: Node, query: Node, text: str) -> tuple[Node, list[tuple[Expr, int]]]:
@@ -55,18 +52,6 @@ def for_each_outer_row(builder: Builder, source: Node, query: Node, text: str) -
     right = projected(rows, [*column_refs(query.schema), *keys])
     pairs = [key for ref in refs for key in never_null(ref)]
     return right, [(key, width + k) for k, key in enumerate(pairs)]
-
-
-def check_on(node: bound.Join | bound.Lateral, text: str) -> None:
-    """Raises CqlError for a subquery in the ON of an outer join."""
-    if node.condition is not None and node.join is not bound.JoinKind.INNER and bound.subqueries(node.condition):
-        raise CqlError(
-            "a subquery in the ON of an outer join is not supported",
-            text,
-            node.condition.span,
-            "",
-            "join with the subquery's table first, or move the condition to WHERE",
-        )
 
 
 def _same_row(mine: Sequence[Expr], theirs: Sequence[Expr]) -> list[Expr]:
@@ -123,7 +108,6 @@ class PerOuterRow:
 
     def _joined(self, node: bound.Join) -> Node:
         """The left side for every outer row, and the right one, too, where it depends on it or may stand alone."""
-        check_on(node, self._text)
         is_left = node.join in (bound.JoinKind.INNER, bound.JoinKind.LEFT)
         for_each = not is_left or is_correlated(node.right)
         left, right = self.apply(node.left), self.apply(node.right) if for_each else self._builder.build(node.right)
@@ -137,7 +121,7 @@ class PerOuterRow:
         if node.join is bound.JoinKind.INNER:
             joined = self._builder.where(bound.Join.of(left, right, conjunction(same)), parts)
         else:
-            joined = bound.Join.of(left, right, conjunction([*same, *parts]), node.join)
+            joined = self._builder.joined(node.join, left, right, conjunction([*same, *parts]))
         # A row without a partner has the outer row on its own side.
         either = [bound.Call(m.type, "coalesce", pair) for m, pair in zip(mine, zip(mine, theirs))]
         return projected(joined, [*own, *(mine if is_left else either)])
@@ -169,31 +153,18 @@ class PerOuterRow:
 
     # ---------------------------------------------------------------------------------------------- expressions
 
-    def _over_row(self, expr: Expr, width: int, depth: int = 0) -> Expr:
-        """An expression that stands `depth` queries inside a row of this subquery, with the outer columns it mentions
-        read from that row, where they begin at `width`.
+    def _over_row(self, expr: Expr, width: int) -> Expr:
+        """An expression over a row of this subquery, with the outer columns it mentions read from that row, where they
+        begin at `width`.
         """
 
-        def change(e: Expr) -> Expr | None:
-            if isinstance(e, bound.OuterRef):
-                if e.level <= depth:
-                    return None
-                assert e.level == depth + 1, "queries are taken apart from the outside in"
-                place = width + self._places[e.index]
-                if depth == 0:
-                    return bound.ColumnRef(e.type, place, e.name, span=e.span)
-                return bound.OuterRef(e.type, place, e.name, depth, span=e.span)
-            if isinstance(e, _SUBQUERIES):
-                parts = replace_children(e, lambda child: rewrite(child, change))
-                assert isinstance(parts, _SUBQUERIES)
-                return dataclasses.replace(parts, query=self._over_query(e.query, width, depth + 1))
-            return None
+        def change(e: Expr, depth: int) -> Expr | None:
+            if not isinstance(e, bound.OuterRef) or e.level <= depth:
+                return None
+            assert e.level == depth + 1, "queries are taken apart from the outside in"
+            place = width + self._places[e.index]
+            if depth == 0:
+                return bound.ColumnRef(e.type, place, e.name, span=e.span)
+            return bound.OuterRef(e.type, place, e.name, depth, span=e.span)
 
-        return rewrite(expr, change)
-
-    def _over_query(self, node: Node, width: int, depth: int) -> Node:
-        """A query inside this subquery with the outer columns it mentions read from the row that holds it."""
-        if not is_correlated(node, depth + 1):
-            return node
-        node = node.over([self._over_query(child, width, depth) for child in node.inputs])
-        return node.rewritten(lambda expr: self._over_row(expr, width, depth))
+        return rewrite_through(expr, change)

@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 
 from minidsms.cql import bound
 from minidsms.cql.bound import Expr, Node
+from minidsms.cql.errors import CqlError
 from minidsms.cql.functions import can_fail
+from minidsms.cql.rewriting import outer_columns
 from minidsms.cql.scalar import substitute
 from minidsms.cql.scalar_text import print_aggregate, print_expression
 from minidsms.elements import Field, Schema, Type
@@ -43,7 +45,7 @@ from minidsms.plan.logical import (
     with_arguments,
 )
 from minidsms.plan.matching import ONE, column, matched_rows
-from minidsms.plan.per_outer_row import check_on, for_each_outer_row
+from minidsms.plan.per_outer_row import for_each_outer_row
 from minidsms.plan.reading import ordered_streams
 from minidsms.plan.rules.fold_constants import fold
 
@@ -169,17 +171,48 @@ class Builder:
         left, right = self.build(node.left), self.build(node.right)
         if node.condition is None or not bound.subqueries(node.condition):
             return dataclasses.replace(node, left=left, right=right)
-        check_on(node, self._text)
+        if node.join is not bound.JoinKind.INNER:
+            return self.joined(node.join, left, right, node.condition)
         crossed = dataclasses.replace(node, left=left, right=right, condition=None)
         return self.where(crossed, conjuncts(node.condition))
 
+    def joined(self, join: bound.JoinKind, left: Node, right: Node, condition: Expr | None) -> Node:
+        """The join; the subqueries of its condition are looked up by the rows of the side whose columns they name."""
+        if condition is None or not bound.subqueries(condition):
+            return bound.Join.of(left, right, condition, join)
+        width = len(left.schema)
+        sides = _Widened(left), _Widened(right)
+        found: dict[Expr, tuple[bool, Expr]] = {}
+
+        def look_up(e: Expr) -> Expr | None:
+            if isinstance(e, bound.SUBQUERIES):
+                named = bound.columns_used(e).union(*(outer_columns(query, 1) for query in bound.subqueries(e)))
+                of_right = any(i >= width for i in named)
+                if of_right and any(i < width for i in named):
+                    reason = "a subquery in the ON of an outer join names columns of both sides"
+                    hint = "join with the subquery's table first, or move the condition to WHERE"
+                    raise CqlError(reason, self._text, e.span, "", hint)
+                found[e] = of_right, self._over(sides[of_right], shift(e, -width) if of_right else e)
+                return e
+            return None
+
+        def change(e: Expr) -> Expr | None:
+            if e in found:
+                of_right, value = found[e]
+                return shift(value, wide) if of_right else value
+            return shift(e, wide - width) if isinstance(e, bound.ColumnRef) and e.index >= width else None
+
+        rewrite(condition, look_up)
+        wide = len(sides[0].source.schema)
+        joined = bound.Join.of(sides[0].source, sides[1].source, rewrite(condition, change), join)
+        return projected(joined, [*column_refs(left.schema), *column_refs(right.schema, wide)])
+
     def lateral(self, source: Node, node: bound.Lateral) -> Node:
         """Rows of source joined with those that the node's query has for them."""
-        check_on(node, self._text)
         right, pairs = self._independent(_Widened(source), node.rows.query)
         width, shown = len(source.schema), len(source.schema) + len(node.rows.query.schema)
         same = [_equal(outer, column(right, i, width)) for outer, i in pairs]
-        joined = bound.Join.of(source, right, conjunction([*same, *conjuncts(node.condition)]), node.join)
+        joined = self.joined(node.join, source, right, conjunction([*same, *conjuncts(node.condition)]))
         return projected(joined, column_refs(joined.schema)[:shown])
 
     # ------------------------------------------------------------------------------------------------- WHERE
@@ -271,15 +304,19 @@ class Builder:
     def looked_up(self, source: Node, exprs: tuple[Expr, ...]) -> tuple[Node, tuple[Expr, ...]]:
         """The source widened by what the subqueries in exprs need, and the expressions over it."""
         state = _Widened(source)
+        return_exprs = tuple(self._over(state, e) for e in exprs)
+        return state.source, return_exprs
+
+    def _over(self, state: _Widened, expr: Expr) -> Expr:
+        """The expression over what its subqueries are looked up in."""
 
         def change(e: Expr) -> Expr | None:
-            if not isinstance(e, bound.Exists | bound.InQuery | bound.ScalarQuery | bound.Quantified):
+            if not isinstance(e, bound.SUBQUERIES):
                 return None
             # Subqueries nested in its arguments are looked up first.
             return self._value(state, replace_children(e, lambda child: rewrite(child, change)))
 
-        return_exprs = tuple(rewrite(e, change) for e in exprs)
-        return state.source, return_exprs
+        return rewrite(expr, change)
 
     def _look_up(self, state: _Widened, right: Node, pairs: list[tuple[Expr, int]]) -> list[bound.ColumnRef]:
         """Join each row with the one right row of equal pairs, or NULLs; the right columns' places."""

@@ -41,13 +41,24 @@ class FurtherSubqueries(FurtherTypes):
         """As of `FurtherForms`, or an item joined with a join in parentheses."""
         if not self.is_typed or self.chance(0.92):
             return super().sources(depth)
-        if self.chance(0.4):
+        style = self.rng.random()
+        if style < 0.4:
             return self._lateral(self.item(depth - 1))
+        if style < 0.6:
+            return self._asking_in_on()
         first, second, third = (self.item(0) for _ in range(3))
         columns = [list(item.columns) for item in (first, second, third)]
         joined = f"{second.text} {self.pick('', 'LEFT ')}JOIN {third.text} ON {self.equality(columns[1], columns[2])}"
         on = self.equality(columns[0], [*columns[1], *columns[2]])
         return f"{first.text} {self.pick('', 'LEFT ', 'FULL ')}JOIN ({joined}) ON {on}", [], [first, second, third]
+
+    def _asking_in_on(self) -> tuple[str, list[str], list[Item]]:
+        """Two items joined by an equality and a subquery that looks at the row of one of them."""
+        items = [self.item(0), self.item(0)]
+        columns = [list(item.columns) for item in items]
+        on = f"{self.equality(*columns)} AND {self.subquery(self.rng.choice(columns))}"
+        kind = self.pick("", "LEFT ", "RIGHT ", "FULL ")
+        return f"{items[0].text} {kind}JOIN {items[1].text} ON {on}", [], items
 
     def _lateral(self, first: Item) -> tuple[str, list[str], list[Item]]:
         """An item beside the rows that a query has for each of its rows."""

@@ -737,7 +737,6 @@ HABITS = [
     ("SELECT car FROM Pos, UNNEST(road -> 'a') AS x", "JSON_ITEMS"),
     ("SELECT car FROM Pos FOR SYSTEM_TIME AS OF at", "[NOW]"),
     ("SELECT car FROM Pos RIGHT ANTI JOIN Pos AS p USING (car)", "exchange the sides"),
-    ("SELECT car FROM Pos SEMI JOIN Pos AS p ON p.car IN (SELECT k FROM S)", "WHERE EXISTS (SELECT * FROM"),
     ("SELECT car FROM Pos MINUS SELECT car FROM Pos", "EXCEPT"),
     ("SELECT car FROM Pos WHERE road SIMILAR TO '^a.*'", "REGEXP_FULL_MATCH(road, '^a.*')"),
     ("SELECT car FROM Pos WHERE road = {name}", "$name"),

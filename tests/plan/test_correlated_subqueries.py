@@ -116,6 +116,16 @@ def test_first_and_last_under_an_inequality_are_refused_with_a_way_out() -> None
     assert issubclass(CqlError, Exception)
 
 
+@pytest.mark.parametrize("join", ["LEFT", "RIGHT", "FULL"])
+def test_a_subquery_in_the_on_of_an_outer_join_that_names_both_sides_is_refused_with_a_way_out(join: str) -> None:
+    asked = "EXISTS (SELECT * FROM S [NOW] AS c WHERE c.k = a.k AND c.v > b.v)"
+    with connect() as db:
+        db.execute("CREATE STREAM S (k INTEGER, v INTEGER)")
+        with pytest.raises(CqlError, match="names columns of both sides") as caught:
+            db.query(f"SELECT a.k FROM S [RANGE 5] AS a {join} JOIN S [RANGE 5] AS b ON a.k = b.k AND {asked}")
+        assert "join with the subquery's table first" in str(caught.value)
+
+
 @pytest.mark.parametrize("subquery", ["(SELECT k FROM L)", "(SELECT MIN(k) + 1 FROM L GROUP BY k)"])
 def test_a_scalar_subquery_of_two_rows_is_told_as_it_was_written(subquery: str) -> None:
     with connect() as db:
