@@ -32,6 +32,20 @@ def test_what_fails_before_the_start_of_a_global_row_fails_the_query(query: str,
     assert check(case, batch_size=batch_size) == "agreed"
 
 
+@pytest.mark.parametrize("batch_size", [1, 2, 7, 1024])
+@pytest.mark.parametrize("state_reduction", ["swj", "k-mon"])
+@pytest.mark.parametrize("length", [2**62, 2**62 + 2, 2**63 - 1])
+@pytest.mark.parametrize("first", [-(2**62) + 1, -3, 2**62 - 9])
+def test_joins_that_are_reduced_keep_the_rows_of_the_longest_windows(
+    first: int, length: int, state_reduction: str, batch_size: int
+) -> None:
+    tables = ("CREATE STREAM S (k INTEGER, v INTEGER)", "CREATE STREAM T (k INTEGER, w INTEGER)")
+    query = f"SELECT S.k, v, w FROM S [RANGE {length}] JOIN T [RANGE 2] ON S.k = T.k"
+    rows = [Push("ST"[i % 2], ((first + i, 1, (i // 2 % 2, i)),)) for i in range(6)]
+    case = Case(tables, query, (*rows, Advance(first + 8)))
+    assert check(case, state_reduction=state_reduction, batch_size=batch_size) == "agreed"
+
+
 @pytest.mark.parametrize("batch_size", [1, 2, 7])
 @pytest.mark.parametrize(
     "source",

@@ -14,7 +14,7 @@ INSTANT = Schema.of(("ts", Type.TIMESTAMP))
 BOUNDS = Schema.of(("window_start", Type.TIMESTAMP), ("window_end", Type.TIMESTAMP))
 """What a window that moves in steps has beside its elements' columns."""
 LONGEST_WITH_BOUNDS = 2**62
-"""Ticks: the start of such a window stays within 64 bits then (T1)."""
+"""Ticks: the start of a window stays within 64 bits then (T1)."""
 SESSIONS = Schema.of(("window_start", Type.TIMESTAMP), ("session_id", Type.INTEGER))
 """What a window of sessions has beside its elements' columns; when a session ends is known of its last element."""
 

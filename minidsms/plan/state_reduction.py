@@ -20,7 +20,7 @@ from minidsms.cql.bound import Expr, Node
 from minidsms.cql.catalog import Catalog
 from minidsms.cql.functions import can_fail
 from minidsms.cql.keys import Key, key_among, shown_by
-from minidsms.cql.window_spec import WindowKind, WindowSpec
+from minidsms.cql.window_spec import LONGEST_WITH_BOUNDS, WindowKind, WindowSpec
 from minidsms.elements import Field, Schema, Type
 from minidsms.expressions import print_expression
 from minidsms.joins.directed_graph import Edge, orientation, tree_of
@@ -136,6 +136,8 @@ def _tree(
     inputs = inputs or [_input(window, spec) for window, spec in zip(join.windows, specs)]
     if all(each.spec is None for each in inputs):
         return f"{_relations(join, inputs)}, and no other input is a window, whose rows could go"
+    if any(each.spec is not None and (each.spec.range_ or 0) > LONGEST_WITH_BOUNDS for each in inputs):
+        return f"a window is longer than {LONGEST_WITH_BOUNDS:,} ticks"
     joined: list[list[int]] = [[] for _ in inputs]
     for ends in join.equalities:
         for i, c in ends:
