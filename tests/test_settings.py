@@ -26,9 +26,9 @@ def test_neither_case_nor_what_joins_its_parts_counts(name: str, written: str, v
 
 
 def test_of_a_misspelt_word_the_nearest_is_proposed() -> None:
-    with pytest.raises(minidsms.Error, match='choose one of: .*; did you mean "chain"'):
+    with pytest.raises(minidsms.Error, match=r'choose one of: .*; did you mean "chain"'):
         checked("scheduler", "chian")
-    with pytest.raises(minidsms.Error, match="choose one of: [a-z_, ]*$"):
+    with pytest.raises(minidsms.Error, match=r"choose one of: [a-z_, ]*$"):
         checked("scheduler", "xyz")
 
 

@@ -41,7 +41,7 @@ def stream_def(statement: syntax.CreateStream, catalog: Catalog, text: str) -> S
     source = _source(session, statement.source)
     if source is not None and timestamp_by is None and not is_live(source) and source.format != "archive":
         raise session.error(
-            "a stream that is read FROM a file needs TIMESTAMP BY",
+            "a stream that is read FROM a file, a table or a generator needs TIMESTAMP BY",
             statement.source.span if statement.source is not None else statement.span,
             "",
             "say which column carries the time: TIMESTAMP BY column",

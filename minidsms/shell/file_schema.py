@@ -22,7 +22,7 @@ from minidsms.shell.arrow_types import cql_type, nested_type
 from minidsms.shell.column_guesses import Guess, delimiter_of, guess, guess_epoch, merged_options, slack_of
 from minidsms.sources.blocks import BYTE_ORDER_MARK
 from minidsms.sources.csv_rows import conversion, is_utf8, is_value
-from minidsms.sources.files import LOCAL, ZIP, ZIP_HELP, open_file, unpacked_name
+from minidsms.sources.files import LOCAL, open_file, other_kind, unpacked_name
 from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN
 
 _BYTES = 1 << 20
@@ -31,12 +31,6 @@ _INSTANTS = ("ts", "t", "time", "timestamp", "at", "instant", "_ts")
 """What instants are called."""
 _OF_CHANGES = ("ts", TS_COLUMN, "sign", SIGN_COLUMN)
 """Of a relation's file, what says when rows come and go."""
-
-_NO_TEXT = {
-    ZIP: f"it is a zip archive\nhelp: {ZIP_HELP}",
-    b"SQLite format 3": "it is a database\nhelp: CREATE RELATION R (..) FROM 'x.db' WITH (table = 'name') reads one",
-}
-"""How files begin that are no CSV, and what to do with them."""
 
 
 @dataclass(frozen=True)
@@ -297,9 +291,8 @@ def _read(path: str, kind: str) -> tuple[Any, str, Mapping[str, bool]]:
         start = file.data.read(_BYTES)
     finally:
         file.close()
-    for first, what in _NO_TEXT.items():
-        if start.startswith(first):
-            raise Error(what)
+    if told := other_kind(start):
+        raise Error(told)
     if len(start) == _BYTES:
         start = start[: start.rfind(b"\n") + 1]
     if kind in _JSON:

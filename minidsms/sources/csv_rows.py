@@ -28,6 +28,7 @@ from minidsms.inputs.rejected import RejectedRows
 from minidsms.sources.blocks import BYTE_ORDER_MARK, LINES, Block, Lines, Marks, Reject, are_lines, csv_rows, reject
 from minidsms.sources.csv_form import USUAL, CsvForm
 from minidsms.sources.few_lines import FewLines
+from minidsms.sources.files import other_kind
 from minidsms.sources.source import SIGN_COLUMN, TS_COLUMN, choose_columns
 from minidsms.sources.text_columns import (
     FALSE_TEXTS,
@@ -141,6 +142,8 @@ class CsvRows:
     # -------------------------------------------------------------------------------------------------- headers
 
     def _names_in(self, header: bytes) -> list[str]:
+        if told := other_kind(header):
+            raise Error(f"{self.path}: {told}")
         try:
             line = header.decode("utf-8")
             if self._form.quote:
@@ -148,8 +151,7 @@ class CsvRows:
             else:
                 found = line.split(self._form.delimiter)
         except UnicodeDecodeError:
-            reason = f"{self.path}: the first line is no UTF-8"
-            raise Error(f"{reason}\nhelp: {conversion(header)}") from None
+            raise Error(f"{self.path}: the first line is no UTF-8\nhelp: {conversion(header)}") from None
         except csv.Error as error:
             told = f"the first line cannot be read: {error}"
             if b"\r" in header:

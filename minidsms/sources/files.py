@@ -31,9 +31,17 @@ BY_SUFFIX = {
     ".arrow": "arrow", ".ipc": "arrow", ".feather": "arrow",
 }  # fmt: skip
 """The format of files that are read and written."""
-ZIP = b"PK\x03\x04"
-"""How a zip archive begins, a workbook too."""
-ZIP_HELP = "unpack it; a sheet of a workbook is saved as CSV"
+_OTHER_KINDS = {
+    b"PK\x03\x04": "it is a zip archive\nhelp: unpack it; a sheet of a workbook is saved as CSV",
+    b"SQLite format 3": "it is a database\nhelp: CREATE RELATION R (..) FROM 'x.db' WITH (table = 'name') reads one",
+    b"PAR1": "it is a Parquet file\nhelp: end its name in .parquet, or write FORMAT parquet behind it",
+    b"ARROW1": "it is an Arrow file\nhelp: end its name in .arrow, or write FORMAT arrow behind it",
+    b"\x1f\x8b": "it is compressed by gzip\nhelp: end its name in .gz",
+    b"BZh91AY&SY": "it is compressed by bzip2\nhelp: end its name in .bz2",
+    b"\xfd7zXZ": "it is compressed by xz\nhelp: end its name in .xz",
+    b"\x28\xb5\x2f\xfd": "it is compressed by Zstandard\nhelp: end its name in .zst",
+}
+"""How files begin that are no texts, what they are and what to do."""
 _BEGINNING = 1024
 """Bytes by which a file is known again."""
 
@@ -145,6 +153,11 @@ def content(path: str, files: Files = LOCAL, most: int = -1) -> bytes:
 def unpacked_name(path: str) -> str:
     """The name in lower case, without what says how the file is compressed."""
     return next((path[: -len(e)] for e in _PACKED if path.lower().endswith(e)), path).lower()
+
+
+def other_kind(start: bytes) -> str:
+    """What a file that begins so is, and the way out, where it is no text; "" where it may be one."""
+    return next((told for first, told in _OTHER_KINDS.items() if start.startswith(first)), "")
 
 
 def is_packed(path: str) -> bool:

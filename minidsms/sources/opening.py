@@ -20,7 +20,7 @@ from minidsms.sources.blocks import BYTE_ORDER_MARK
 from minidsms.sources.columnar_source import ArrowSource, ParquetSource
 from minidsms.sources.csv_form import CsvForm, csv_form
 from minidsms.sources.database_source import DATABASES, DatabaseSource
-from minidsms.sources.files import BY_SUFFIX, LOCAL, ZIP, ZIP_HELP, Files, content, is_packed, unpacked_name
+from minidsms.sources.files import BY_SUFFIX, LOCAL, Files, content, is_packed, other_kind, unpacked_name
 from minidsms.sources.line_rows import LINE_FORMATS
 from minidsms.sources.live_lines import LiveLines
 from minidsms.sources.many_files import ManyFiles
@@ -256,12 +256,12 @@ def _is_stream_data(start: bytes, schema: Schema) -> bool:
 
 
 def _by_content(path: str, start: bytes) -> str:
-    if start.startswith(ZIP):
-        raise Error(f"{shown(path)}: it is a zip archive\nhelp: {ZIP_HELP}")
     if start.startswith(b"PAR1"):
         return "parquet"
     if start.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
         return "arrow"
+    if told := other_kind(start):
+        raise Error(f"{shown(path)}: {told}")
     if start.lstrip().startswith(b"{"):
         return "json"
     line = start.split(b"\n", 1)[0].removeprefix(BYTE_ORDER_MARK)

@@ -207,7 +207,7 @@ MISTAKES = [
     (
         "CREATE STREAM Q (a INTEGER) FROM 'x.csv'",
         29,
-        "a stream that is read FROM a file needs TIMESTAMP BY",
+        "a stream that is read FROM a file, a table or a generator needs TIMESTAMP BY",
         "say which column carries the time: TIMESTAMP BY column",
     ),
     ("CREATE STREAM Q (a INTEGER, a TEXT)", 29, 'the column "a" stands twice', ""),

@@ -195,6 +195,10 @@ def test_rows_of_other_widths_beside_what_is_no_utf8_are_left_out(tmp_path: Path
         ("t.xlsx", b"PK\x03\x04\x14", "help: unpack it; a sheet of a workbook is saved as CSV"),
         ("t.zip", b"PK\x03\x04\x14", "help: unpack it"),
         ("t.db", b"SQLite format 3\x00", "help: CREATE RELATION R .* WITH .table = 'name'"),
+        ("t.csv", b"PAR1\x15\x04", "help: end its name in .parquet"),
+        ("t.csv", b"\x1f\x8b\x08", "help: end its name in .gz"),
+        ("t.tsv", b"\x28\xb5\x2f\xfd", "help: end its name in .zst"),
+        ("t.csv", b"PK\x03\x04\x14", "it is a zip archive"),
     ],
 )
 def test_files_that_are_no_text_are_told_by_their_beginning(tmp_path: Path, name: str, start: bytes, told: str) -> None:
