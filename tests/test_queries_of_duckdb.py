@@ -59,6 +59,8 @@ LENGTHS = [
 ]
 
 NESTED = [
+    "SELECT LEN([v, 1]), LENGTH(['a', k]), LEN(k) FROM S",
+    "SELECT k, LEN(LIST(v ORDER BY f)) FROM S GROUP BY k",
     "SELECT {'a': 1, 'b': v}.b, {'a': {'c': k}}.a.c, MAP {'x': v, 'y': 2}['x'] FROM S",
     "SELECT k FROM S WHERE k SIMILAR TO 'k[01]' OR k NOT SIMILAR TO '(k|x)(0|1)'",
 ]
@@ -135,6 +137,7 @@ CONSTANT_KEYS = [
 ]
 
 OTHERS = [
+    "SELECT DAYOFMONTH(t), WEEKOFYEAR(t), COUNT(*) FROM S GROUP BY ALL",
     "SELECT k, FIRST(v ORDER BY f) AS a, LAST(v ORDER BY f) AS b, FIRST(v ORDER BY f DESC) AS c FROM S GROUP BY k",
     "SELECT k, FIRST(v ORDER BY f) FILTER (WHERE v > 3) AS a FROM S GROUP BY k",
     "SELECT LIST_SUM(LIST_FILTER([1, 2], lambda x: x > v)), LIST_MAX(LIST_TRANSFORM([v], lambda x, i: x * i)) FROM S",

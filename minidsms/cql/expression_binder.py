@@ -409,6 +409,8 @@ class ExpressionBinder:
             function = "list_concat" if all(lists) else "list_append" if lists[0] else "list_prepend"
         elif function == "||" and any(a.type is Type.TEXT for a in args):
             args = [self._as_text(a) for a in args]
+        elif function == "length" and args[0].type.is_nested:
+            function = "cardinality"
         described = FUNCTIONS[function]
         args = self._read_times(described, args)
         if function in ("+", "-") and any(a.type is Type.TIME for a in args):

@@ -306,7 +306,10 @@ _CALLED = [
     Function("exp", 1, 1, _OF_FLOATS, _NUMBERS, "e to the power of it", ("EXP(0)", "1.0")),
     Function("ln", 1, 1, _OF_FLOATS, _NUMBERS, "the natural logarithm", ("LN(1)", "0.0")),
     Function("log10", 1, 1, _OF_FLOATS, _NUMBERS, "the logarithm to the base 10", ("LOG10(100)", "2.0")),
-    Function("length", 1, 1, fixed(Type.INTEGER, Type.TEXT), "TEXT", "the number of characters", ("LENGTH('né')", "2")),
+    Function(
+        "length", 1, 1, fixed(Type.INTEGER, Type.TEXT), "TEXT",
+        "the number of characters; of a list or MAP, as CARDINALITY", ("LENGTH('né')", "2"),
+    ),
     Function("upper", 1, 1, _OF_TEXTS, "TEXT", "in upper case", ("UPPER('né')", "'NÉ'")),
     Function("lower", 1, 1, _OF_TEXTS, "TEXT", "in lower case", ("LOWER('NÉ')", "'né'")),
     *(
@@ -386,6 +389,8 @@ SYNONYMS = {
     "unicode": "ascii",
     "ord": "ascii",
     "datepart": "date_part",
+    "dayofmonth": "day",
+    "weekofyear": "week",
     "json_extract_path": "json_extract",
     "json_extract_path_text": "json_extract_string",
     "jsonb_extract_path": "json_extract",

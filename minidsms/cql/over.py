@@ -225,15 +225,17 @@ class Overs:
         if written.unit == "groups" and not over.order:
             raise self._error("GROUPS needs an order", written, "OVER (PARTITION BY .. ORDER BY .. GROUPS ..)")
         is_of_days = written.unit == "range" and len(order) == 1 and order[0].type is Type.DATE
-        start, end = (self._bound_of(written, each, is_of_days) for each in (written.start, written.end))
-        if start is not None and end is not None and start > end:
-            raise self._error("a frame begins before it ends", written, "BETWEEN n PRECEDING AND CURRENT ROW")
-        frame = Frame(written.unit != "rows", start, end)
-        if written.unit == "range" and frame.is_by_distance and (len(order) != 1 or order[0].type not in _OF_DISTANCE):
+        lengths = [each.length for each in (written.start, written.end) if each.length is not None]
+        has_distance = written.unit == "range" and any(length.number.strip("0.") for length in lengths)
+        if has_distance and (len(order) != 1 or order[0].type not in _OF_DISTANCE):
             reason = "RANGE with a distance needs one key, an INTEGER, a TIMESTAMP, an INTERVAL or a DATE"
             raise self._error(
                 reason, written, "ORDER BY ts RANGE 10 SECONDS PRECEDING, or count rows: ROWS n PRECEDING"
             )
+        start, end = (self._bound_of(written, each, is_of_days) for each in (written.start, written.end))
+        if start is not None and end is not None and start > end:
+            raise self._error("a frame begins before it ends", written, "BETWEEN n PRECEDING AND CURRENT ROW")
+        frame = Frame(written.unit != "rows", start, end)
         if not over.order and frame.by_value:
             return PARTITION
         return frame

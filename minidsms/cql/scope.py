@@ -253,6 +253,7 @@ class Scope:
         if (column := next(columns, None)) is not None and column.expr.type is Type.TEXT:
             hint = f"{column.name} is TEXT: a member of JSON is {column.name} -> 'a', or as text {column.name} ->> 'a'"
         note = f"FROM has: {listing(known)}" if known else "no table of this FROM has a name"
+        hint = hint or "name it in FROM; a query in FROM sees the tables before its comma behind LATERAL"
         return CqlError(f'unknown table "{qualifier}"', text, span, note, hint)
 
 

@@ -56,8 +56,6 @@ def wrong_types(session: Session, function: Function, args: Sequence[bound.Expr]
         hint = f"write CAST({session.snippet(args[0].span) or 't'} AS TIMESTAMP), or TO_TIMESTAMP(text, pattern)"
     elif function.name == "trunc" and args[0].type in (Type.TIMESTAMP, Type.DATE):
         hint = "write DATE_TRUNC('hour', t)"
-    elif function.name == "length" and args[0].type.is_nested:
-        hint = "CARDINALITY counts the elements of a list, and the keys of a MAP"
     elif function.takes == "BOOLEAN":
         hint = "compare it with something, as in x <> 0"
     elif function.name in PARTS.values() and args[0].type is Type.INTERVAL:

@@ -443,10 +443,16 @@ MISTAKES = [
         "convert it: CAST(road AS FLOAT)",
     ),
     (
-        "SELECT len([car]) FROM Pos [ROWS 2]",
-        8,
-        "LENGTH takes TEXT, not INTEGER[]",
-        "CARDINALITY counts the elements of a list, and the keys of a MAP",
+        "SELECT AVG(speed) OVER (ORDER BY speed RANGE 1.5 PRECEDING) FROM Pos [ROWS 2]",
+        40,
+        "RANGE with a distance needs one key, an INTEGER, a TIMESTAMP, an INTERVAL or a DATE",
+        "ORDER BY ts RANGE 10 SECONDS PRECEDING, or count rows: ROWS n PRECEDING",
+    ),
+    (
+        "SELECT S.k FROM S [ROWS 2], (SELECT v FROM T [ROWS 2] WHERE T.k = S.k) AS x",
+        67,
+        'unknown table "S"',
+        "name it in FROM; a query in FROM sees the tables before its comma behind LATERAL",
     ),
     ("SELECT length(road, 2) FROM Pos [ROWS 2]", 8, "length takes 1 argument, not 2", ""),
     (
