@@ -15,8 +15,8 @@ from minidsms.joins.plan import Index, JoinPlan, Patterns
 from minidsms.joins.spec import JoinSpec
 from minidsms.joins.tree import normal, random_tree
 from minidsms.kernels.access_methods.bit_addresses import MOST_BITS, MOST_CONFIGURATIONS, Bits
-from tests.joins.test_by_pipelines import S, arriving, entering, every_column, inputs_of, mixed, staying, twin
-from tests.joins.test_patterns import COMPLETE, GRAPHS
+from tests.joins.test_by_pipelines import S, every_column, inputs_of, mixed, twin
+from tests.joins.test_patterns import COMPLETE, GRAPHS, check_where_istream_reads
 from tests.operators.harness import feed, queue
 
 CHAIN = [((0, 0), (1, 0)), ((1, 1), (2, 1))]
@@ -85,19 +85,9 @@ def test_configurations_that_change_at_every_slice_do_not_show(name: str, fifo: 
 @pytest.mark.parametrize("name", ["triangle", "complete", "implied", "chain"])
 @pytest.mark.parametrize("is_entering", [False, True])
 def test_addresses_do_not_show_where_istream_reads_the_join(name: str, is_entering: bool) -> None:
-    equalities = GRAPHS.get(name, CHAIN)
-    n = inputs_of(equalities)
-    columns = [(0, 1), (n - 1, 2)]
-    schema = Schema(tuple(S[c] for _, c in columns))
-    for seed, gap in ((1, 1), (2, 3)):
-        streams, ranges = arriving(n, seed + 800, gap), [3, None, 2, 5][:n]
-        relations = [staying(items, range_) for items, range_ in zip(streams, ranges)]
-        expected = entering(twin(relations, equalities, columns))
-        for cuts in (range(1, 60), range(1, 60, 7)):
-            spec = JoinSpec(equalities, columns, schema, [0, 1], ranges if is_entering else None)
-            op = Readdressed([queue(S) for _ in range(n)], spec).begin(seed)
-            answer = feed(op, streams if is_entering else relations, cuts, append_only=is_entering)
-            assert entering(answer) == expected
+    check_where_istream_reads(
+        lambda inputs, spec, seed: Readdressed(inputs, spec).begin(seed), GRAPHS.get(name, CHAIN), is_entering
+    )
 
 
 def complete() -> Join:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -20,6 +20,7 @@ from minidsms.joins.plan import JoinPlan
 from minidsms.joins.spec import JoinSpec
 from minidsms.kernels.join_layout import JoinStep
 from minidsms.machine_code import record_in
+from minidsms.queues import Queue
 from tests.joins.test_by_pipelines import S, arriving, entering, every_column, inputs_of, mixed, staying, twin
 from tests.operators.harness import feed, queue
 
@@ -96,10 +97,10 @@ def test_patterns_linked_and_dropped_at_every_slice_do_not_show(name: str, fifo:
     assert taken or name in ("implied", "written")
 
 
-@pytest.mark.parametrize("name", ["triangle", "complete", "implied"])
-@pytest.mark.parametrize("is_entering", [False, True])
-def test_patterns_do_not_show_where_istream_reads_the_join(name: str, is_entering: bool) -> None:
-    equalities = GRAPHS[name]
+def check_where_istream_reads(
+    begun: Callable[[Sequence[Queue], JoinSpec, int], Join], equalities: Sequence[Equality], is_entering: bool
+) -> None:
+    """begun: a join that is indexed in many ways, by a seed."""
     n = inputs_of(equalities)
     columns = [(0, 1), (n - 1, 2)]
     schema = Schema(tuple(S[c] for _, c in columns))
@@ -109,9 +110,15 @@ def test_patterns_do_not_show_where_istream_reads_the_join(name: str, is_enterin
         expected = entering(twin(relations, equalities, columns))
         for cuts in (range(1, 60), range(1, 60, 7)):
             spec = JoinSpec(equalities, columns, schema, [0, 1], ranges if is_entering else None)
-            op = Indexing([queue(S) for _ in range(n)], spec).begin(seed)
+            op = begun([queue(S) for _ in range(n)], spec, seed)
             answer = feed(op, streams if is_entering else relations, cuts, append_only=is_entering)
             assert entering(answer) == expected
+
+
+@pytest.mark.parametrize("name", ["triangle", "complete", "implied"])
+@pytest.mark.parametrize("is_entering", [False, True])
+def test_patterns_do_not_show_where_istream_reads_the_join(name: str, is_entering: bool) -> None:
+    check_where_istream_reads(lambda inputs, spec, seed: Indexing(inputs, spec).begin(seed), GRAPHS[name], is_entering)
 
 
 def test_a_step_with_a_pattern_inspects_hardly_more_than_what_joins() -> None:

@@ -5,11 +5,13 @@ docs/semantics T5; docs/design, decision 7.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from minidsms.testing.compare import check, run_definition
+from minidsms.testing.generators import Case
 from tests.long.k_mon_cases import random_tree_case
 from tests.seeds import seeds
 
@@ -27,15 +29,19 @@ TRUSTING = {"state_reduction": "k-mon", "k_mon": "trusting", "forced_every": 1}
 SCHEDULERS = ("round_robin", "fifo", "greedy", "chain")
 
 
-def check_seed(seed: int, repeats: float = 0.0) -> None:
-    case = random_tree_case(seed, repeats=repeats)
+def check_in_turn(case: Case, seed: int, ways: Sequence[dict[str, Any]]) -> None:
+    """Half of the ways, each with a size of batches and a scheduler."""
     expected = run_definition(case)
-    for i, way in enumerate(WAYS if repeats else (*WAYS, TRUSTING)):
+    for i, way in enumerate(ways):
         if (seed + i) % 2:
             continue  # the next seed has its turn
         batch_size = (1, 2, 7, 65_536)[(seed // 2 + i) % 4]
         options = {"batch_size": batch_size, "scheduler": SCHEDULERS[(seed + i) // 4 % 4], **way}
         assert check(case, None, expected, **options) == "agreed", (seed, options)
+
+
+def check_seed(seed: int, repeats: float = 0.0) -> None:
+    check_in_turn(random_tree_case(seed, repeats=repeats), seed, WAYS if repeats else (*WAYS, TRUSTING))
 
 
 @pytest.mark.parametrize("start", seeds(0, 20, 10))

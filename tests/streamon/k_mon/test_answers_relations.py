@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from minidsms.testing.compare import check, run_definition
 from tests.long.k_mon_cases import random_changing_case
 from tests.seeds import seeds
+from tests.streamon.k_mon.test_answers_k_mon import TRUSTING, check_in_turn
 
 WAYS: tuple[dict[str, Any], ...] = (
     {"state_reduction": "off"},
@@ -18,20 +18,12 @@ WAYS: tuple[dict[str, Any], ...] = (
     {"state_reduction": "k-mon"},
     {"state_reduction": "k-mon", "adaptive": "off"},
     {"state_reduction": "k-mon", "forced_every": 1},
-    {"state_reduction": "k-mon", "k_mon": "trusting", "forced_every": 1},
+    TRUSTING,
 )
-SCHEDULERS = ("round_robin", "fifo", "greedy", "chain")
 
 
 def check_seed(seed: int, breaks: float = 0.0) -> None:
-    case = random_changing_case(seed, breaks=breaks)
-    expected = run_definition(case)
-    for i, way in enumerate(WAYS):
-        if (seed + i) % 2:
-            continue  # the next seed has its turn
-        batch_size = (1, 2, 7, 65_536)[(seed // 2 + i) % 4]
-        options = {"batch_size": batch_size, "scheduler": SCHEDULERS[(seed + i) // 4 % 4], **way}
-        assert check(case, None, expected, **options) == "agreed", (seed, options)
+    check_in_turn(random_changing_case(seed, breaks=breaks), seed, WAYS)
 
 
 @pytest.mark.parametrize("start", seeds(0, 40, 10))
