@@ -41,7 +41,8 @@ class FolderLock:
             self.release()
             raise Error(
                 f"the folder {folder!r} is open already, in process {holder or 'unknown'}\n"
-                "help: close that connection; a folder is open in one connection at a time"
+                "help: close that connection; a folder is open in one at a time, and a running program is looked into "
+                "by db.ui and metrics"
             )
         try:
             os.ftruncate(self._handle, 0)
