@@ -89,8 +89,8 @@ class FirstRows(SortedPartitions):
             if undone is None:
                 self._settle()
             else:
-                assert near is not None
-                self._fetch(int(np.count_nonzero(near.signs[near.ts == ts] < 0)))
+                # Of all rows, not of the near alone: where a window moves in steps, those fetched would leave as well.
+                self._fetch(int(np.count_nonzero(part.signs[part.ts == ts] < 0)))
 
     def _parted(self, batch: Batch) -> tuple[Batch | None, Batch | None]:
         """The rows of a batch that are near, None for no rows, and the others; None where no row is far, of those
