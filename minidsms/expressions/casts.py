@@ -9,13 +9,14 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from minidsms.cql.times import NotATime, iso_ticks
 from minidsms.elements import INT64_MAX, INT64_MIN, Type
 from minidsms.expressions import decimals
 from minidsms.expressions.text import CodeTable, per_combination
 from minidsms.expressions.timestamps import day, iso_of_ticks
-from minidsms.expressions.value import Value, extent, finish
+from minidsms.expressions.value import FEW, Value, extent, finish, full
 from minidsms.functions.function import FAILED
 from minidsms.inputs.values import ValueRefused, decimal_of_text, inner_reader
 from minidsms.values.coded import DAY_US, FIRST_DAY, LAST_DAY, as_text, fitted, value_of
@@ -27,6 +28,8 @@ _FLOAT_TEXT = re.compile(
     r"\s*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)\s*", re.IGNORECASE | re.ASCII
 )
 _TRUTHS = dict.fromkeys(TRUE_WORDS, True) | dict.fromkeys(FALSE_WORDS, False)
+_UNITS = {10**9: "s", 10**6: "ms", 10**3: "us", 1: "ns"}
+"""Arrow's, by nanoseconds of a tick."""
 _MOST_DIGITS = 400
 """A longer number is not read: reading takes time quadratic in its length."""
 
@@ -192,6 +195,37 @@ def _to_time(tick_ns: int) -> Callable[[Value], Value]:
     return apply
 
 
+def _texts(values: pa.Array, source: Type, tick_ns: int) -> pa.Array | None:
+    """The texts of INTEGERs, INTERVALs and TIMESTAMPs as `writer` writes them; None where Arrow writes others."""
+    if source is not Type.TIMESTAMP:
+        return values.cast(pa.string())
+    import pyarrow.compute as pc  # a tenth of the time until a first answer, which seldom needs it
+
+    ticks = values.to_numpy()
+    unit = _UNITS.get(tick_ns)
+    days = day(ticks, tick_ns)
+    if unit is None or not len(ticks) or days.min() < FIRST_DAY or days.max() > LAST_DAY:
+        return None
+    texts = values.cast(pa.timestamp(unit)).cast(pa.string())
+    return texts if unit == "s" else pc.ascii_rtrim(pc.ascii_rtrim(texts, "0"), ".")
+
+
+def _column_writer(source: Type, dictionary: TextDictionary, tick_ns: int) -> Callable[[Value], Value | None]:
+    """CAST to TEXT of a whole column, None where it is to be done value by value."""
+
+    def apply(a: Value) -> Value | None:
+        if len(a.values) <= FEW:
+            return None
+        coded = pa.array(a.values, mask=None if a.valid is None else ~full(a.valid, len(a.values))).dictionary_encode()
+        texts = _texts(coded.dictionary, source, tick_ns)
+        if texts is None:
+            return None
+        codes = dictionary.encode(pa.DictionaryArray.from_arrays(coded.indices, texts))
+        return finish(codes.values, a.valid, a.failed)
+
+    return apply
+
+
 def _by_values(source: Type, target: Type, dictionary: TextDictionary, tick_ns: int) -> Callable[[Value], Value]:
     """From or to what is coded: of different values, and between numbers of columns where that is sure."""
     convert = (
@@ -199,6 +233,8 @@ def _by_values(source: Type, target: Type, dictionary: TextDictionary, tick_ns: 
     )
     combined = per_combination(convert, [source], dictionary, target)
     of_columns = decimals.cast(source, target)
+    if target is Type.TEXT and source in (Type.INTEGER, Type.INTERVAL, Type.TIMESTAMP):
+        of_columns = _column_writer(source, dictionary, tick_ns)
 
     def apply(a: Value) -> Value:
         found = None if of_columns is None else of_columns(a)

@@ -34,6 +34,7 @@ from minidsms.expressions.value import (
     take,
 )
 from minidsms.functions import LIBRARY
+from minidsms.functions.function import Function
 from minidsms.values.coded import text_of
 from minidsms.values.dictionary import TextDictionary
 
@@ -340,14 +341,27 @@ def _library_call(expr: bound.Call, context: Context) -> Node:
     described = LIBRARY[expr.function]
     of_values = library.value_function(described, context.tick_ns)
     if of_values is not None:
-        return _text_call(expr, of_values, context, described.strict)
+        return _text_call(expr, of_values, context, described.strict, _step(described, expr, context.tick_ns))
     apply = library.array_function(described, expr.args, expr.type, context.tick_ns)
     nodes = [compile_node(a, context) for a in expr.args]
     return lambda frame: apply([node(frame) for node in nodes])
 
 
-def _text_call(expr: bound.Call, function: text.TextFunction, context: Context, is_strict: bool = True) -> Node:
-    """By code where only one argument varies, and that is a TEXT or a list; else by distinct combination."""
+def _step(described: Function, expr: bound.Call, tick_ns: int) -> int:
+    """The ticks of the steps within which all instants give the same; 1 where it looks at each."""
+    if described.grain_ns is None:
+        return 1
+    literals = [a.value for i, a in enumerate(expr.args) if i in described.literals and isinstance(a, bound.Literal)]
+    ticks, rest = divmod(described.grain_ns(*literals), tick_ns)
+    return 1 if rest else ticks
+
+
+def _text_call(
+    expr: bound.Call, function: text.TextFunction, context: Context, is_strict: bool = True, step: int = 1
+) -> Node:
+    """By code where only one argument varies, and that is a TEXT or a list; else by distinct combination. step: ticks
+    within which it gives the same of an instant, the first argument.
+    """
     args: Sequence[bound.Expr] = expr.args
     writers: list[Callable[[Any], str] | None] = []
     if expr.function in _JOINING:
@@ -361,6 +375,9 @@ def _text_call(expr: bound.Call, function: text.TextFunction, context: Context, 
         table = text.per_text(function, constants, varying[0], context.dictionary, expr.type, args[varying[0]].type)
         return _unary(table, args[varying[0]], context)
     nodes = [compile_node(a, context) for a in args]
+    if step > 1:
+        floored, instants = timestamps.floored(step), nodes[0]
+        nodes[0] = lambda frame: floored(instants(frame))
     types = [a.type for a in args]
     combined = text.per_combination(function, types, context.dictionary, expr.type, is_strict, writers)
     return lambda frame: combined([node(frame) for node in nodes])

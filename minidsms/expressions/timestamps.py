@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from minidsms.elements import Int64Array
-from minidsms.expressions.value import Value, finish
+from minidsms.elements import INT64_MIN, Int64Array
+from minidsms.expressions.value import FEW, Value, finish
 from minidsms.functions.months import are_known, first_days, months_of, remainder
-from minidsms.values.coded import FIRST_DAY, LAST_DAY
+from minidsms.values.coded import FIRST_DAY, LAST_DAY, date_of
 
 _SECOND_NS = 10**9
 _DAY_NS = 86_400 * _SECOND_NS
@@ -105,6 +105,19 @@ def part(name: str, tick_ns: int) -> Callable[[Value], Value] | None:
     return apply
 
 
+def floored(step: int) -> Callable[[Value], Value]:
+    """Instants as the beginnings of their steps of so many ticks, for functions that do not look inside these: fewer
+    are different. Few instants, and those near the least int64, stay as they are.
+    """
+
+    def apply(a: Value) -> Value:
+        if len(a.values) <= FEW or a.values.min() < INT64_MIN + step:
+            return a
+        return Value(a.values - a.values % step, a.valid, a.failed)
+
+    return apply
+
+
 def within_dates(function: Callable[[Value, Value], Value]) -> Callable[[Value, Value], Value]:
     """The function of days, which fails where its result is no DATE."""
 
@@ -132,5 +145,7 @@ def iso_of_ticks(ticks: int, tick_ns: int) -> str:
 
 def iso_of_day(day: int) -> str:
     """The ISO text of a day since 1970, of any year."""
+    if FIRST_DAY <= day <= LAST_DAY:
+        return str(date_of(day))
     year, month, of_month = (int(part[0]) for part in civil(np.array([day], object)))
     return f"{'-' if year < 0 else ''}{abs(year):04d}-{month:02d}-{of_month:02d}"

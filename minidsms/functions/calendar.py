@@ -351,10 +351,12 @@ FUNCTIONS = (
     Function(
         "dayname", 1, 1, fixed(_TEXT, _TIMESTAMP), "TIMESTAMP", "Monday to Sunday",
         (f"DAYNAME({_AT})", "'Friday'"), _dayname, in_ticks=True,
+        grain_ns=lambda: _DAY_NS,
     ),
     Function(
         "monthname", 1, 1, fixed(_TEXT, _TIMESTAMP), "TIMESTAMP", "January to December",
         (f"MONTHNAME({_AT})", "'May'"), _monthname, can_fail=True, in_ticks=True,
+        grain_ns=lambda: _DAY_NS,
     ),
     Function(
         "to_timestamp", 1, 1, fixed(_TIMESTAMP, _FLOAT), "INTEGER or FLOAT",

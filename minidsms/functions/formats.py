@@ -140,6 +140,24 @@ _WRITTEN: dict[str, _Field] = {
 """How a field is written, and what, of the day and the nanosecond of the day."""
 
 
+_GRAINS_NS = {
+    "hour": 3_600 * _SECOND_NS,
+    "hour12": 3_600 * _SECOND_NS,
+    "minute": 60 * _SECOND_NS,
+    "second": _SECOND_NS,
+    "half": _DAY_NS // 2,
+    **{f"f{digits}": 10 ** (9 - digits) for digits in range(1, 10)},
+}
+"""The steps of time in which a field changes; others do with the day."""
+
+
+def _grain(parts: Callable[[str], Parts]) -> Callable[[str], int]:
+    """The finest of a pattern."""
+    return lambda pattern: min(
+        (_GRAINS_NS.get(text, _DAY_NS) for is_field, text in parts(pattern) if is_field), default=_DAY_NS
+    )
+
+
 @functools.lru_cache(maxsize=256)
 def _writing(parts: Parts) -> tuple[str, tuple[Callable[[datetime.date, int], Any], ...]]:
     """What all fields are put into, and the fields."""
@@ -231,6 +249,7 @@ def _writer(name: str, parts: Callable[[str], Parts], kind: str, pattern: str, s
         name, 2, 2, fixed(Type.TEXT, Type.TIMESTAMP, Type.TEXT), "TIMESTAMP and a pattern",
         f"the instant as text, by a pattern of {kind}", (f"{name.upper()}({_AT}, '{pattern}')", shown),
         _format(parts), literals={1: _check(parts)}, can_fail=True, in_ticks=True,
+        grain_ns=_grain(parts),
     )  # fmt: skip
 
 

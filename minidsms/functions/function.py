@@ -57,6 +57,8 @@ class Function:
     literals: by position, the arguments that must be written as literals, each with its check; both forms see them as
     Python values.  strict: a NULL argument gives NULL and reaches neither form; else both see it as None.
     in_ticks: the function also takes `tick_ns`, the nanoseconds of an instant's tick.
+    grain_ns: of an instant first, given the literals: the length of the steps from 1970 on within which all give the
+    same, at most a day.
     summary, example: one line of documentation; an expression, and what it gives.
     """
 
@@ -72,6 +74,7 @@ class Function:
     literals: Mapping[int, Check] = field(default_factory=dict)
     can_fail: bool = False
     in_ticks: bool = False
+    grain_ns: Callable[..., int] | None = None
     strict: bool = True
 
 

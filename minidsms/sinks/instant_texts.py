@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from minidsms.expressions.timestamps import iso_of_day
-from minidsms.values.coded import DAY_US, FIRST_DAY, LAST_DAY, date_of
+from minidsms.values.coded import DAY_US, FIRST_DAY, LAST_DAY
 
 DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 """Behind the point of a second."""
@@ -27,7 +27,7 @@ def instant_text(ticks: int, unit: str) -> str:
     """
     a_second = 10 ** DIGITS[unit]
     day, rest = divmod(ticks, 86_400 * a_second)
-    return f"{_day_text(day)} {time_text(rest, a_second, DIGITS[unit])}Z"
+    return f"{iso_of_day(day)} {time_text(rest, a_second, DIGITS[unit])}Z"
 
 
 def offset_text(ticks: int, unit: str) -> str:
@@ -58,9 +58,3 @@ def far_as_texts(array: Any) -> Any:
     if ends["min"] is None or (ends["min"] >= FIRST_DAY * a_day and ends["max"] < (LAST_DAY + 1) * a_day):
         return array
     return pa.array([None if t is None else instant_text(t, unit) for t in ticks.to_pylist()], pa.large_string())
-
-
-def _day_text(day: int) -> str:
-    if FIRST_DAY <= day <= LAST_DAY:
-        return str(date_of(day))
-    return iso_of_day(day)

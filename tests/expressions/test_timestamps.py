@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import minidsms
 from minidsms.cql.times import iso_ticks
 from minidsms.expressions.timestamps import iso_of_ticks, part
 from minidsms.expressions.value import Value
@@ -73,3 +74,50 @@ def test_reading_an_iso_text_undoes_writing_it(ticks: int) -> None:
 
 def test_other_names_are_no_parts() -> None:
     assert part("century", 10**6) is None
+
+
+_WRITTEN = (
+    "CAST(t AS TEXT)",
+    "CAST(i AS TEXT)",
+    "STRFTIME(t, '%Y-%m-%d %H:%M')",
+    "STRFTIME(t, '%d.%m. %p')",
+    "STRFTIME(t, '%I:%M:%S.%f')",
+    "STRFTIME(t, 'no field')",
+    "TO_CHAR(t, 'DD Mon YYYY HH24:MI:SS.MS')",
+    "DAYNAME(t)",
+    "MONTHNAME(t)",
+)
+
+
+@pytest.mark.parametrize("unit", ["ns", "us", "ms", "s", "m", "d"])
+@pytest.mark.parametrize("call", _WRITTEN)
+def test_many_instants_are_written_as_each_alone(call: str, unit: str) -> None:
+    tick_ns = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "d": 86_400 * 10**9}[unit]
+    a_day = max(86_400 * 10**9 // tick_ns, 1)
+    edges = [day * a_day + step for day in (-135_000, -1, 0, 15_000, 106_000) for step in (-1, 0, 1, 500, a_day // 2)]
+    rows = [(t // step * step, t) for t in edges if abs(t) < 2**63 for step in (1, 10, 1000)]
+    rows[3] = (None, None)
+
+    def answer(size: int) -> list[tuple[object, ...]]:
+        with minidsms.connect(time_unit=unit) as db:
+            db.execute("CREATE STREAM S (t TIMESTAMP, i INTEGER)")
+            query = db.query(f"SELECT {call} FROM S")
+            for first in range(0, len(rows), size):
+                db.push("S", rows[first : first + size], ts=first)
+            db.advance(len(rows))
+            return [change.row for change in query.fetch()]
+
+    assert answer(len(rows)) == answer(1)
+
+
+@pytest.mark.parametrize("call", ["CAST(t AS TEXT)", "DAYNAME(t)"])
+def test_many_instants_of_far_years_are_written_as_each_alone(call: str) -> None:
+    rows = [(t,) for t in (2**63 - 1, -(2**63) + 1, 2**55, 0, None, 1500, 253_402_300_800_000, 253_402_300_799_999)]
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (t TIMESTAMP)")
+        query = db.query(f"SELECT {call} FROM S")
+        db.push("S", rows * 5, ts=0)
+        together = [change.row for change in query.fetch()]
+        for ts, row in enumerate(rows, 1):
+            db.push("S", row, ts=ts)
+        assert together == [change.row for change in query.fetch()] * 5
