@@ -417,14 +417,16 @@ class BlockBinder:
         named = [(name.name, name.span) for name in star.left_out]
         changed = [(item.alias or "", item.span) for item in star.replaced]
         changed += [(item.expr.name, item.expr.span) for item in star.renamed if isinstance(item.expr, syntax.Name)]
-        for i, (name, span) in enumerate(changed):
-            if name.lower() in (other.lower() for other, _ in (*named, *changed[:i])):
+        left_out = {name.lower() for name, _ in named}
+        known, taken = set(map(str.lower, there)), set(left_out)
+        for name, span in changed:
+            if name.lower() in taken:
                 raise self.session.error(f'"{name}" stands behind * twice', span, "", "leave one of them out")
+            taken.add(name.lower())
         for name, span in [*named, *changed]:
-            if name.lower() not in map(str.lower, there):
+            if name.lower() not in known:
                 hint = did_you_mean(name, there)
                 raise self.session.error(f'* has no column "{name}"', span, f"it has: {listing(there)}", hint)
-        left_out = {name.lower() for name, _ in named}
         kept = [each for each in columns if each[1].name.lower() not in left_out]
         if not kept:
             raise self.session.error("EXCLUDE leaves no column", star.span)
