@@ -281,10 +281,6 @@ class Operator:
                 return True
         return False
 
-    def is_ready(self) -> bool:
-        """There is work, and room for what it yields."""
-        return self.has_work() and not self.is_blocked()
-
     def take_turn(self, budget: int) -> int:
         """`run`, where there is work and room for what it yields: IDLE, DONE, LEFT or BLOCKED."""
         inputs = self.inputs

@@ -17,6 +17,7 @@ from minidsms.joins.graph import JoinGraph
 from minidsms.joins.join import Join
 from minidsms.joins.spec import JoinSpec
 from minidsms.queues import Queue
+from minidsms.scheduler.scheduler import is_ready
 from minidsms.synopses.stream_store import StreamStore
 from tests.operators.harness import END, Element, Netted, batch, elements, netted
 
@@ -94,7 +95,7 @@ class Referring:
                     self.operator.inputs[i].put(part)
                 start[i] = stop
                 self.operator.inputs[i].progress = cut
-            while self.operator.is_ready():
+            while is_ready(self.operator):
                 self.operator.run(1 << 30)
         taken = out.take(MAX_INSTANT)
         return netted([] if taken is None else elements([taken]))

@@ -19,6 +19,7 @@ from minidsms.joins.join import Join
 from minidsms.joins.plan import Orders
 from minidsms.joins.spec import JoinSpec
 from minidsms.queues import Queue
+from minidsms.scheduler.scheduler import is_ready
 from tests.joins.made import Referring, join_of, shrink_buffers
 from tests.operators.harness import (
     END,
@@ -272,7 +273,7 @@ def test_relations_grow_and_shrink_and_keep_their_rows() -> None:
             gone = [(step, -1, (t, t, 0.0, True)) for t in reversed(range(last))] if step else []
             q.put(batch([*gone, *((step, 1, (t, t, 0.0, True)) for t in range(count))], S))
             q.progress = step
-        while op.is_ready():
+        while is_ready(op):
             op.run(1 << 30)
         taken = out.take(END)
         assert taken is not None

@@ -16,6 +16,7 @@ from minidsms.joins.join import Join
 from minidsms.joins.plan import Tree
 from minidsms.joins.tree import all_trees, flat
 from minidsms.queues import Queue
+from minidsms.scheduler.scheduler import is_ready
 from tests.joins.made import join_of, shrink_buffers
 from tests.joins.test_by_pipelines import (
     CHAIN,
@@ -74,7 +75,7 @@ def feed_switching(join: Join, inputs: Sequence[Sequence[Element]], trees: Seque
             if now:
                 join.inputs[i].put(batch(now, S, join.ranges is not None))
             join.inputs[i].progress = ts
-        while join.is_ready():
+        while is_ready(join):
             join.run(1 << 30)
         check_subresults(join)
         if at % every == 0:
@@ -82,7 +83,7 @@ def feed_switching(join: Join, inputs: Sequence[Sequence[Element]], trees: Seque
             check_subresults(join)
     for q in join.inputs:
         q.progress = END
-    while join.is_ready():
+    while is_ready(join):
         join.run(1 << 30)
     taken = out.take(MAX_INSTANT)
     return netted([] if taken is None else elements([taken]))

@@ -19,6 +19,7 @@ from minidsms.elements import MAX_INSTANT, Schema
 from minidsms.joins.equal_columns import Equality
 from minidsms.joins.join import Join
 from minidsms.queues import Queue
+from minidsms.scheduler.scheduler import is_ready
 from minidsms.synopses.join_caches import PAGE_BYTES, StoreShape
 from tests.joins.made import cached_join_of
 from tests.joins.test_by_caches import BESIDE, CHAIN_CACHED, CYCLE, ONE_KEY
@@ -69,7 +70,7 @@ class Fed:
         self.join.inputs[i].put(batch([element], S, self.ranges is not None))
         for q in self.join.inputs:
             q.progress = ts
-        while self.join.is_ready():
+        while is_ready(self.join):
             self.join.run(1 << 30)
         self.check()
 

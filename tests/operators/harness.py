@@ -22,6 +22,7 @@ import numpy as np
 from minidsms.elements import MAX_INSTANT, Batch, Column, Schema
 from minidsms.operators.operator import Operator
 from minidsms.queues import Queue
+from minidsms.scheduler.scheduler import is_ready
 from minidsms.synopses.group_state import Argument, Run, contiguous_words
 
 Row = tuple[Any, ...]
@@ -130,7 +131,7 @@ def run_in_order(
                 part = items[start : positions[i]]
                 operator.inputs[i].put(batch(part, operator.inputs[i].schema, append_only))
             operator.inputs[i].progress = cut
-        while operator.is_ready():
+        while is_ready(operator):
             operator.run(budget)
             result += _drain(out, with_seq)
         if operator.failure is None:
@@ -169,7 +170,7 @@ def take_step(operator: Operator, items: Sequence[Element], until: int) -> None:
     for q in operator.inputs:
         q.put(batch(items, q.schema))
         q.progress = until
-    while operator.is_ready():
+    while is_ready(operator):
         operator.run(1 << 30)
     operator.outputs[0].take(MAX_INSTANT)
 

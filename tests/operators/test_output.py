@@ -8,6 +8,7 @@ from minidsms.elements import Batch, Column, Schema, Type
 from minidsms.operators.operator import LARGE
 from minidsms.operators.output import Output
 from minidsms.queues import Queue
+from minidsms.scheduler.scheduler import is_ready
 from minidsms.statements.history import HistoryGate
 
 
@@ -20,7 +21,7 @@ def test_batches_that_are_larger_than_a_slice_are_handed_on_as_they_were_put_out
         ts = np.arange(begin, begin + n)
         inputs.put(Batch(ts, None, [Column(ts)], is_own=True))
         inputs.progress = begin + n
-    while operator.is_ready():
+    while is_ready(operator):
         operator.run(100)
     assert [len(batch) for batch in delivered] == [n, n]
     assert all(batch.is_own and batch.ts.base is None for batch in delivered)

@@ -17,6 +17,7 @@ from minidsms.operators.range_window import RangeWindow
 from minidsms.operators.rows_window import RowsWindow
 from minidsms.operators.unbounded_window import UnboundedWindow
 from minidsms.queues import Queue
+from minidsms.scheduler.scheduler import is_ready
 from minidsms.synopses import stub
 from tests.operators.harness import queue, run_in_order
 from tests.operators.window_twins import (
@@ -144,7 +145,7 @@ def test_long_run_of_changes_is_put_out_in_bounded_batches() -> None:
     operator.inputs[0].put(Batch(ts, None, [Column(ts)]))
     operator.inputs[0].progress = n
     sizes, seen = [], []
-    while operator.is_ready():
+    while is_ready(operator):
         operator.run(1 << 30)
         taken = out.take(MAX_INSTANT)
         if taken is not None:

@@ -14,6 +14,7 @@ from minidsms.elements import MAX_INSTANT, Batch, Column, Int64Array, Schema, Ty
 from minidsms.operators.rstream import RStream
 from minidsms.operators.window_events import NO_COLUMNS
 from minidsms.queues import Queue
+from minidsms.scheduler.scheduler import is_ready
 from tests.operators.harness import queue, random_relation, run_in_order
 
 SCHEMA = Schema.of(("k", Type.INTEGER), ("name", Type.TEXT), ("v", Type.FLOAT))
@@ -113,7 +114,7 @@ def test_large_relations_are_shown_in_bounded_batches() -> None:
     for q in operator.inputs:
         q.progress = 100
     sizes, total = [], 0
-    while operator.is_ready():
+    while is_ready(operator):
         operator.run(1 << 30)
         taken = out.take(MAX_INSTANT)
         if taken is not None:

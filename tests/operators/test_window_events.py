@@ -15,6 +15,7 @@ from minidsms.operators.first_arrival import FirstArrival
 from minidsms.operators.operator import Operator
 from minidsms.operators.window_events import WindowEvents
 from minidsms.queues import Queue
+from minidsms.scheduler.scheduler import is_ready
 from tests.operators.harness import batch, queue, run_in_order
 from tests.operators.window_twins import (
     SCHEMA,
@@ -110,7 +111,7 @@ def test_slide_speaks_in_silence_and_in_bounded_batches() -> None:
     operator.inputs[0].put(batch([(7, 1, (1, 1.0))], SCHEMA))
     operator.inputs[0].progress = 1_000_000
     seen, largest = 0, 0
-    while operator.is_ready():
+    while is_ready(operator):
         operator.run(1 << 30)
         taken = out.take(MAX_INSTANT)
         if taken is not None:

@@ -14,6 +14,7 @@ import numpy as np
 from minidsms.elements import Batch, Schema, Type
 from minidsms.operators.operator import Operator
 from minidsms.queues import Queue
+from minidsms.scheduler.scheduler import is_ready
 from minidsms.synopses.stream_store import StreamStore
 from tests.operators.harness import check_output, column, elements
 
@@ -153,7 +154,7 @@ def run_on_store(
         operator.inputs[0].progress = cut
         out = Queue(operator.schema, 1)
         operator.outputs.append(out)
-        while operator.is_ready():
+        while is_ready(operator):
             operator.run(1 << 30)
             taken = out.take(1 << 60)
             if taken is not None:

@@ -136,7 +136,7 @@ class CacheProfiler:
 
     def begin(self, specs: Sequence[CacheSpec]) -> None:
         """Profile these from now on, none of them used."""
-        self.profiled = {spec: self.profiled.get(spec, MissProbability(window=WINDOW)) for spec in specs}
+        self.profiled = {spec: self.profiled.get(spec, MissProbability()) for spec in specs}
         self._samples.profile(frozenset(specs))
         self._began = self.elements
 
