@@ -198,3 +198,13 @@ def test_a_subquery_in_on_may_stand_in_what_looks_at_a_row_outside_it(query: str
     case = Case(_LOOKED_AT, query, _FEED_OF_THREE)
     assert run_definition(case).changes
     assert check(case, batch_size=batch_size) == "agreed"
+
+
+@pytest.mark.parametrize("call", ["ARRAY_AGG(DISTINCT v)", "COLLECT_SET(v)", "ARRAY_AGG(DISTINCT v ORDER BY v)"])
+def test_different_values_of_chosen_rows_are_in_the_order_of_values(call: str) -> None:
+    rows = Push(
+        "R", tuple((1, 1, (k, v)) for k, v in (("a", 2), ("a", 10), ("b", 1), ("a", None), ("a", 10), ("a", -3)))
+    )
+    case = Case(_LOOKED_AT, f"SELECT {call} FILTER (WHERE k = 'a') AS every FROM R", (rows, Advance(3)))
+    assert run_definition(case).changes == ((1, 1, ((-3, 2, 10, None),)),)
+    assert check(case) == "agreed"

@@ -136,6 +136,15 @@ CONSTANT_KEYS = [
     "SELECT NULL AS g, k, MAX(v), RANK() OVER (PARTITION BY g ORDER BY k) FROM S GROUP BY g, 2 HAVING MAX(v) > 3",
 ]
 
+DIFFERENT = [
+    "SELECT k, STRING_AGG(DISTINCT k, '-' ORDER BY k) FILTER (WHERE f > 0) FROM S GROUP BY k",
+    *(
+        f"SELECT ARRAY_TO_STRING(ARRAY_AGG(DISTINCT v ORDER BY {order}) FILTER (WHERE f > 0), '-') FROM S GROUP BY k"
+        for order in ("v", "v DESC NULLS FIRST")
+    ),
+]
+"""Different values of chosen rows, in their order."""
+
 OTHERS = [
     "SELECT DAYOFMONTH(t), WEEKOFYEAR(t), COUNT(*) FROM S GROUP BY ALL",
     "SELECT k, FIRST(v ORDER BY f) AS a, LAST(v ORDER BY f) AS b, FIRST(v ORDER BY f DESC) AS c FROM S GROUP BY k",
@@ -157,7 +166,7 @@ def _canonical(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 QUERIES = [*NAMES, *MONTHS, *LENGTHS, *NESTED, *COLUMN_NAMES, *FRAMES, *OF_ROWS, *SERIES, *OTHERS]
-QUERIES += [*BEHIND_PARENTHESES, *CONSTANT_KEYS]
+QUERIES += [*BEHIND_PARENTHESES, *CONSTANT_KEYS, *DIFFERENT]
 
 
 @pytest.mark.parametrize("text", QUERIES)

@@ -45,6 +45,15 @@ _OF_ONE: dict[str, Callable[..., bound.Expr]] = {
 """What the aggregate a kernel keeps is of."""
 
 
+def _chosen(value: bound.Expr) -> tuple[bound.Expr, ...]:
+    """A value that is one of a row or NULL, as FILTER makes it, perhaps in a list: the forms that order it alike."""
+    match value:
+        case bound.Case(whens=((_, one),), otherwise=bound.Literal(value=None)):
+            inside = one.args if isinstance(one, bound.Call) and one.function == "list_value" else ()
+            return value, one, *inside
+    return (value,)
+
+
 class AggregateCallBinder:
     """Binds one call. key: the aggregate's name in the table."""
 
@@ -140,7 +149,9 @@ class AggregateCallBinder:
     ) -> tuple[Sequence[bound.Expr], tuple[SortKey, ...]]:
         """What ORDER BY names, and how. Of DISTINCT values it can only name themselves."""
         if self._expr.distinct:
-            other = next((key for key in order if key != values[0]), None)
+            passes_nulls = self._row.passes_nulls or self._expr.nulls == "ignore"
+            same = _chosen(values[0]) if passes_nulls else (values[0],)
+            other = next((key for key in order if key not in same), None)
             if other is not None:
                 raise self._error("with DISTINCT the order can only be that of the values", "leave ORDER BY out", other)
             return (order, keys) if order else (values, (SortKey(),))

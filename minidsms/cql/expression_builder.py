@@ -19,7 +19,7 @@ from typing import Any
 from lark import Token
 from lark.visitors import Transformer
 
-from minidsms.aggregates import AGGREGATES, SYNONYMS
+from minidsms.aggregates import AGGREGATES, OF_DIFFERENT, SYNONYMS
 from minidsms.aggregates.aggregate import Ordering
 from minidsms.cql import syntax
 from minidsms.cql.errors import CqlError
@@ -453,7 +453,12 @@ class ExpressionBuilder(Transformer[Token, Part]):
             # NULLs among the chosen values stay: each is a list of its own.
             one = syntax.Call("LIST_VALUE", call.args, span=call.span)
             chosen_lists = (syntax.Case(None, ((condition, one),), None, span=span),)
-            lists = dataclasses.replace(call, args=chosen_lists, nulls="ignore", span=span)
+            order = call.order
+            if (
+                call.distinct or key in OF_DIFFERENT
+            ) and not order:  # of the values, as without FILTER: lists have none
+                order = (syntax.SortKey(call.args[0], span=call.span),)
+            lists = dataclasses.replace(call, args=chosen_lists, order=order, nulls="ignore", span=span)
             return syntax.Call("FLATTEN", (lists,), span=span)
         if not aggregate.passes_nulls and call.nulls != "ignore":
             raise self.fail(
