@@ -161,7 +161,10 @@ def open_feed(
     for name, path, format_ in files:
         target = db.stream_input(name)
         if target.ended and not isinstance(target, RelationInput):
-            raise Error(f"{name} has ended: the source it was declared with has been read to its end")
+            raise Error(
+                f"{name} has ended: the source it was declared with has been read to its end\n"
+                "help: declared without FROM, a stream can be fed one file after the other"
+            )
         source = open_source(path, format_, target.schema, relation=isinstance(target, RelationInput))
         entries.append((source, target))
     return Feed(db, Replay(entries), [target.definition.name for _, target in entries], speed, clock)

@@ -13,6 +13,7 @@ from minidsms.shell.screen import Screen, cut_to
 from minidsms.shell.showing import cell, layout
 from minidsms.shell.styles import plain
 from minidsms.sinks.csv_format import field
+from minidsms.sinks.destination import cannot_write
 
 if TYPE_CHECKING:
     from minidsms.answers.table import Table
@@ -39,8 +40,7 @@ class Results:
                 self._file = open(path, "w", encoding="utf-8")  # noqa: SIM115 open until the next call
                 self.path = path
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise Error(f"cannot write {path!r}: {reason}") from None
+            raise cannot_write(str(path or getattr(previous, "name", "")), error) from None
 
     def write(self, text: str) -> None:
         """Text for people, with its newlines; harmless already."""

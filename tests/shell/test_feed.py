@@ -77,8 +77,12 @@ def test_declared_sources_are_read_by_feed_alone_and_end() -> None:
     session.run_text(".feed")
     finish(session)
     assert accepted(session, "A") == 10 and "fed 10 rows into A" in screen.take("note")
-    with pytest.raises(Error, match="have been read"):
+    with pytest.raises(
+        Error, match="no stream or relation waits to be read: all declared FROM a source have been read"
+    ):
         session.run_text(".feed")
+    with pytest.raises(Error, match="help: declared without FROM"):
+        session.run_text(".feed A FROM 'later.csv'")
 
 
 def test_a_feed_can_be_stopped_and_the_rest_is_left_unread() -> None:

@@ -36,8 +36,8 @@ def _feed(session: Session, arguments: Arguments) -> None:
         return
     driver = session.db.source_driver
     if driver is None or driver.has_ended:
-        said = "have been read" if driver is not None else "there are none"
-        raise arguments.wrong(f"no stream declared FROM a source waits to be read: {said}")
+        said = "all declared FROM a source have been read" if driver is not None else "none is declared FROM a source"
+        raise arguments.wrong(f"no stream or relation waits to be read: {said}")
     if any(feed.drives(driver) for feed in session.feeds):
         raise Error("the sources are being read\nhelp: .feed stop leaves the rest for later")
     session.begin_feed(Feed(session.db, driver, driver.names(), speed, session.clock))
