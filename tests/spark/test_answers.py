@@ -83,6 +83,12 @@ QUERIES = {
         "(SELECT k, MAX(v) AS n FROM Sb [RANGE 50] GROUP BY k) B WHERE A.k = B.k"
     ),
     "an outer join": "SELECT Sa.k, Sb.v FROM Sa [RANGE 2] FULL JOIN Sb [RANGE 3] ON Sa.k = Sb.k",
+    "an outer join that asks subqueries": (
+        "SELECT Sa.k, Sb.v FROM Sa [RANGE 2] LEFT JOIN Sb [RANGE 3] ON Sa.k = Sb.k"
+        " AND Sb.v IN (SELECT a FROM Rel) AND Sa.v >= (SELECT MIN(a) FROM Rel WHERE Rel.k = Sa.k)"
+    ),
+    "groups of constants": "SELECT 1 AS one, k, COUNT(*) FROM Sa [RANGE 3] GROUP BY one, k",
+    "one group, of a constant": "SELECT 'all' AS every, SUM(v) FROM Sa [RANGE 3] GROUP BY every",
     "NOT IN, with NULLs": "SELECT k, v FROM Sa [RANGE 3] WHERE v NOT IN (SELECT v FROM Sb [RANGE 2])",
     "EXISTS of a correlated query, over an unbounded window": (
         "SELECT k FROM Sa [RANGE 3] WHERE EXISTS (SELECT * FROM Sb WHERE Sb.k = Sa.k AND Sb.t = 'b')"
