@@ -17,6 +17,7 @@ import minidsms
 from minidsms.cql.errors import Error
 from minidsms.shell import column_guesses
 from minidsms.shell.file_schema import proposal_for
+from minidsms.shell.main import main
 
 START = 1_767_225_600
 SECONDS = [START + i * 3 - (7 if i % 50 == 9 else 0) for i in range(200)]
@@ -597,3 +598,14 @@ def test_of_a_folder_or_a_pattern_the_first_file_is_looked_at_and_all_are_declar
 def test_a_pattern_that_fits_no_file_is_no_file_of_that_name(tmp_path: Path) -> None:
     with pytest.raises(Error, match="no file fits"):
         minidsms.declaration(tmp_path / "*.csv")
+
+
+def test_safe_mode_looks_at_no_file_that_a_link_in_an_allowed_folder_leads_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "secret.csv").write_text("at,v\n2026-01-01 00:00:01,1\n")
+    allowed = tmp_path / "allowed"
+    allowed.mkdir()
+    (allowed / "a.csv").symlink_to(tmp_path / "secret.csv")
+    assert main(["--safe", "--allow", str(allowed), "-c", f".schema '{allowed}'"]) == 1
+    assert "may not be touched" in capsys.readouterr().err
