@@ -322,7 +322,8 @@ _CALLED = [
     ),
     Function(
         "substring", 2, 3, fixed(Type.TEXT, Type.TEXT, Type.INTEGER), "TEXT, INTEGER and optionally INTEGER",
-        "the characters from a position, counted from 1; this many of them, or all",
+        "the characters from a position, counted from 1 (below it is before the text; `t[-3:]` is from the end); "
+        "this many of them, or all",
         ("SUBSTRING('stream', 3, 2)", "'re'"),
     ),
     Function(
