@@ -21,11 +21,14 @@ from minidsms.cql.session import Session, parts
 
 @dataclass
 class Groups:
-    """The keys of a grouped block, and the aggregates met so far. has_any: it is written with some."""
+    """The keys of a grouped block, and the aggregates met so far. has_any: it is written with some.  absent: what is
+    NULL in each group.
+    """
 
     session: Session
     keys: tuple[bound.Expr, ...]
     has_any: bool = True
+    absent: frozenset[bound.Expr] = frozenset()
     aggregates: list[bound.AggregateCall] = field(default_factory=list)
     _positions: dict[bound.Expr, int] = field(default_factory=dict)
     _slots: dict[bound.AggregateCall, int] = field(default_factory=dict)
@@ -49,6 +52,8 @@ class Groups:
             if position is not None:
                 name = e.name if isinstance(e, bound.ColumnRef) else ""
                 return bound.ColumnRef(e.type, position, name, span=e.span)
+            if e in self.absent:
+                return bound.Literal(e.type, None, span=e.span)
             if isinstance(e, bound.ColumnRef):
                 if e.index < 0:
                     return bound.ColumnRef(e.type, len(self.keys) - e.index - 1, e.name, span=e.span)

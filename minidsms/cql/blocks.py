@@ -296,7 +296,8 @@ class BlockBinder:
                 )
             keys.setdefault(key)
         used = [*shown, *([] if select.having is None else [select.having])]
-        return Groups(self.session, tuple(keys), any(has_aggregates(expr, catalog) for expr in used))
+        absent = frozenset(self._key(expr, scope) for expr in select.absent)
+        return Groups(self.session, tuple(keys), any(has_aggregates(expr, catalog) for expr in used), absent)
 
     def _key(self, expr: syntax.Expr, scope: Scope) -> bound.Expr:
         return self._binder(scope, "GROUP BY", named=self.given_once).bind(expr)

@@ -1,6 +1,7 @@
 """GROUP BY GROUPING SETS, ROLLUP and CUBE: a query for each set of keys, joined by UNION ALL (docs/semantics R10).
 
-Invariant: in a set's query an expression of GROUP BY that is not in the set is NULL; not in aggregates and subqueries.
+Invariant: in a set's query an expression of GROUP BY that is not in the set is NULL, but inside aggregates. In what is
+written it is replaced; what subqueries see of it is NULL in `Groups`, for only there it is known what they mean.
 What stands above the rows of all sets is in `cql/above_grouping_sets.py`.
 """
 
@@ -177,7 +178,10 @@ def _of_set(
         having = syntax.Literal(True)  # one group of all rows, though nothing says so
     group_by = tuple(every[k] for k in keys)
     written = select.written or select.items
-    return replace(select, items=items, group_by=group_by, having=having, distinct=False, written=written)
+    others = tuple(e for e in every.values() if folded(e) in absent)
+    return replace(
+        select, items=items, group_by=group_by, having=having, distinct=False, written=written, absent=others
+    )
 
 
 def _folded(scope: Scope, expr: Any) -> syntax.Syntax:

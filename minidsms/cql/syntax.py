@@ -415,8 +415,8 @@ class Select(Syntax):
     """SELECT [DISTINCT] items FROM sources [WHERE where] [GROUP BY group_by] [HAVING having] [QUALIFY qualify].
 
     sources: the comma-separated items of FROM; () where FROM is missing.  written: the items whose names WHERE may use,
-    where they are others: () but in the query of a set of GROUPING SETS.  shown: ORDER BY behind DISTINCT ON, by which
-    what is returned at once is sorted, too.
+    where they are others.  absent: the keys of other sets, which are NULL. Both are () but in the query of a set of
+    GROUPING SETS.  shown: ORDER BY behind DISTINCT ON, by which what is returned at once is sorted, too.
     """
 
     items: tuple[SelectItem, ...]
@@ -427,6 +427,7 @@ class Select(Syntax):
     distinct: bool = False
     qualify: Expr | None = None
     written: tuple[SelectItem, ...] = ()
+    absent: tuple[Expr, ...] = ()
     shown: tuple[SortKey, ...] = field(default=(), compare=False)
 
 

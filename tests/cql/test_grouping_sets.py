@@ -60,6 +60,13 @@ GROUPED = (
     "SELECT SUM(v) * 2 AS a, SUM(v) * 2.0 + 0.5 AS b, RANK() OVER (ORDER BY SUM(v) * 2.0) FROM S GROUP BY ROLLUP (k)",
     "SELECT LIST_SUM(LIST_TRANSFORM([1, 2], lambda k: k + 1)) AS n, k FROM S GROUP BY ROLLUP (k)",
     "SELECT LIST_SUM(LIST_TRANSFORM([SUM(v) OVER (), k], lambda v, i: v * k + i)) FROM S GROUP BY CUBE (k, v)",
+    "SELECT k, t, (SELECT COUNT(*) FROM S AS o WHERE S.k IS NOT DISTINCT FROM o.k AND S.t IS NULL) "
+    "FROM S GROUP BY CUBE (k, t)",
+    "SELECT SUM((SELECT COUNT(*) FROM S AS o WHERE S.k IS NULL)) FROM S GROUP BY GROUPING SETS (k, t) "
+    "HAVING MIN(v) <= (SELECT MIN(o.v) FROM S AS o WHERE o.k <> S.k)",
+    "SELECT k, RANK() OVER (ORDER BY k IN (SELECT o.v FROM S AS o WHERE o.k >= S.k)) FROM S GROUP BY ROLLUP (k)",
+    "SELECT k, (SELECT MIN((SELECT COUNT(*) FROM S AS i WHERE i.v = S.k)) FROM S AS o WHERE o.k = S.k) "
+    "FROM S GROUP BY ROLLUP (k)",
     "SELECT {'k': RANK() OVER (ORDER BY COUNT(*)), 't': k}.k, {'k': 3, 't': t}.k FROM S GROUP BY ROLLUP (k, t)",
 )
 
