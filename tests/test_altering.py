@@ -160,7 +160,7 @@ def test_settings_of_a_query_are_shown_and_given_up() -> None:
     q = db.query("SELECT k, COUNT(*) FROM S [RANGE 5] GROUP BY k", name="q")
     db.execute("ALTER QUERY q SET queue_size = 10; ALTER QUERY q SET quantum = 3; ALTER QUERY Q SET batch_size = 2")
     assert str(q.settings) == "queue_size = 10, quantum = 3, batch_size = 2"
-    assert db.execute("SHOW QUERIES").rows[0][3] == "queue_size = 10, quantum = 3, batch_size = 2"
+    assert db.execute("SHOW QUERIES").rows[0][2:4] == ("running", "queue_size = 10, quantum = 3, batch_size = 2")
     assert {queue.bound for op in q.network.operators for queue in op.inputs} == {10}
     db.execute("ALTER QUERY q SET queue_size = default")
     assert {queue.bound for op in q.network.operators for queue in op.inputs} == {db.settings["queue_size"]}
@@ -243,3 +243,12 @@ def test_only_sources_are_paused_from_python_too() -> None:
         db.pause("S")
     with pytest.raises(Error, match="no stream or relation"):
         db.resume("nobody")
+
+
+def test_show_queries_says_why_a_query_has_failed() -> None:
+    db = connection()
+    db.query("SELECT k * 9223372036854775807 AS x FROM S", name="q")
+    db.push("S", (5, 1), ts=5)
+    db.advance(9)
+    state = db.execute("SHOW QUERIES").rows[0][2]
+    assert state == "failed at 5: k * 9223372036854775807: INTEGER overflow for 5, 9223372036854775807"

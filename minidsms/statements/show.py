@@ -57,7 +57,10 @@ def _views(db: Connection) -> Table:
 
 
 def _queries(db: Connection) -> Table:
-    rows = ((q.name, q.kind, q.state, str(q.settings), " ".join(q.text.split())) for q in db.queries.values())
+    rows = []
+    for q in db.queries.values():
+        state = q.state if q.failure is None else "failed at {}: {}".format(*q.failure)
+        rows.append((q.name, q.kind, state, str(q.settings), " ".join(q.text.split())))
     return Table(("query", "kind", "state", "settings", "text"), tuple(rows))
 
 
