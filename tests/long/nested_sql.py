@@ -1,20 +1,30 @@
 """Random queries of small parts nested in each other: what is read, and expressions, whose parts are queries again.
 
-Each means one thing whatever the order of rows: an order that decides is of all columns.
+Each means one thing whatever the order of rows: an order that decides is of all columns. Names of tables and columns
+are few and often stand alone, so that inner ones hide those around them; what a system takes for ambiguous it refuses.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
 
 class Column(NamedTuple):
-    """What a query can name. kind: "i", an INTEGER, "t", a TEXT, or "b", a BOOLEAN."""
+    """What a query can name. kind: "i", an INTEGER, "t", a TEXT, or "b", a BOOLEAN. table: "" of columns that USING
+    merges.  is_alone: its FROM has no other of this name.
+    """
 
-    text: str
+    table: str
+    name: str
     kind: str
+    is_alone: bool = False
+
+    @property
+    def text(self) -> str:
+        return f"{self.table}.{self.name}" if self.table else self.name
 
 
 Columns = Sequence[Column]
@@ -28,19 +38,45 @@ _LITERALS = {
     "t": ("'a'", "'b'", "''", "NULLIF('a', 'a')"),
     "b": ("TRUE", "FALSE", "NULL"),
 }
+_TABLES = ("a", "b", "c", "k", "w", "z")
+"""Few, so that those of subqueries hide those around them, and relations."""
+_NAMES = ("k", "v", "t", "x", "c0", "c1", "a")
 _RUNNING = ("SUM({i})", "COUNT({a})", "MIN({i})", "MAX({i})", "COUNT(*)")
 
 
-class NestedSql:
-    """Draws queries. sources: names in braces of what they read; whoever asks puts in what each side calls it."""
+def _beside(columns: Columns, more: Columns) -> Columns:
+    """Of a join: a column that USING has merged cannot be named where one of another table is called so, too."""
+    names, others = {column.name for column in more}, {column.name for column in columns}
+    return [
+        *(column for column in columns if column.table or column.name not in names),
+        *(column for column in more if column.table or column.name not in others),
+    ]
 
-    def __init__(self, rng: Random, sources: Sequence[str]) -> None:
+
+def _unique(columns: Columns) -> list[str]:
+    """The names that mean one column."""
+    merged = [column.name for column in columns if not column.table]
+    names = Counter(column.name for column in columns if column.name not in merged)
+    return [*merged, *(name for name, n in names.items() if n == 1)]
+
+
+def _kind_of(columns: Columns, name: str) -> str:
+    return next(column.kind for column in columns if column.name == name)
+
+
+class NestedSql:
+    """Draws queries. sources: names in braces of what they read; whoever asks puts in what each side calls it.  fixed:
+    those whose windows name columns, so that an alias may not.
+    """
+
+    def __init__(self, rng: Random, sources: Sequence[str], fixed: Sequence[str] = ()) -> None:
         self._rng, self._sources = rng, sources
-        self._aliases = 0
+        self._fixed = ["{" + name + "}" for name in fixed]
+        self._with: tuple[tuple[str, Sequence[str]], ...] = ()
+        """The queries in WITH that can be read here, and the kinds of their columns."""
 
     def query(self) -> str:
-        depth = self._rng.choice((1, 2, 2, 3))
-        text, kinds = self._select(depth)
+        text, kinds = self._select(self._rng.choice((1, 2, 2, 3)))
         if self._may(0.15):
             other = self._select_of(kinds)
             operator = self._one("UNION", "UNION ALL", "EXCEPT", "INTERSECT", "EXCEPT ALL", "INTERSECT ALL")
@@ -59,8 +95,11 @@ class NestedSql:
         return self._one("i", "i", "i", "t", "t", "b")
 
     def _named(self, columns: Columns, kind: str) -> str | None:
-        found = [column.text for column in columns if column.kind == kind]
-        return self._rng.choice(found) if found else None
+        found = [column for column in columns if column.kind == kind]
+        return self._written(self._rng.choice(found)) if found else None
+
+    def _written(self, column: Column) -> str:
+        return column.name if column.is_alone and self._may(0.3) else column.text
 
     # Expressions. scopes: what names mean, the innermost last
 
@@ -169,48 +208,106 @@ class NestedSql:
             )
         if self._may(0.3):
             return f"{x} {compared} {self._scalar(scopes, kind, depth)}"
+        if self._may(0.2):
+            other = self._one("i", "t")
+            pair = f"({x}, {self._value(scopes, other, 0)})"
+            return f"{pair} {no}IN (SELECT {key}, {self._value([*scopes, columns], other, 0)} FROM {read}{where})"
         return f"{x} {no}IN (SELECT {self._value([*scopes, columns], kind, 0)} FROM {read}{where})"
 
     # What is read
 
-    def _alias(self) -> str:
-        self._aliases += 1
-        return f"a{self._aliases}"
+    def _item(self, depth: int, taken: set[str]) -> tuple[str, Columns]:
+        """A table with its name, which is put to those that are taken."""
+        table = self._one(*(name for name in _TABLES if name not in taken))
+        taken.add(table)
+        text, names, kinds = self._read(depth)
+        if not names or (self._may(0.15) and text not in self._fixed):
+            names = [f"n{i}" for i in range(len(kinds))]
+            if len(kinds) <= len(_NAMES):
+                names = self._rng.sample(_NAMES, len(kinds))
+            text = f"{text} AS {table}({', '.join(names)})"
+        else:
+            text = f"{text} AS {table}"
+        return text, [Column(table, name, kind) for name, kind in zip(names, kinds, strict=True)]
 
-    def _item(self, depth: int) -> tuple[str, Columns]:
-        alias = self._alias()
+    def _read(self, depth: int) -> tuple[str, Sequence[str], Sequence[str]]:
+        """What is read, and the names and kinds of its columns; no names where an alias is to give them."""
+        if depth > 0 and self._may(0.08):
+            read, columns = self._from(depth - 1)
+            if all(column.table for column in columns):  # the order of columns behind USING is another in DuckDB
+                return f"(SELECT * FROM {read} WHERE {self._condition([columns], 0)})", (), [c.kind for c in columns]
         if depth > 0 and self._may(0.35):
             text, kinds = self._select(depth - 1)
             if self._may(0.15):
                 text = f"({text}) {self._one('UNION', 'UNION ALL', 'EXCEPT', 'INTERSECT')} ({self._select_of(kinds)})"
-            columns = [Column(f"{alias}.c{i}", kind) for i, kind in enumerate(kinds)]
-            return f"({text}) AS {alias}", columns
+            return f"({text})", [f"c{i}" for i in range(len(kinds))], kinds
+        if self._with and self._may(0.4):
+            name, kinds = self._rng.choice(self._with)
+            return name, [f"c{i}" for i in range(len(kinds))], kinds
         if self._may(0.05):
             rows = ", ".join(f"({self._one('1', '2', 'NULL')}, {self._one('0', '1')}, {self._one(*_LITERALS['t'])})"
                              for _ in range(2))  # fmt: skip
-            return f"(VALUES {rows}) AS {alias}(k, v, t)", [Column(f"{alias}.{name}", kind) for name, kind in ROWS]
-        read = "{" + self._rng.choice(self._sources) + "}"
-        return f"{read} AS {alias}", [Column(f"{alias}.{name}", kind) for name, kind in ROWS]
+            return f"(VALUES {rows})", (), [kind for _, kind in ROWS]
+        return "{" + self._rng.choice(self._sources) + "}", [name for name, _ in ROWS], [kind for _, kind in ROWS]
 
-    def _from(self, depth: int, most: int = 3) -> tuple[str, Columns]:
-        text, columns = self._item(depth)
+    def _from(self, depth: int, most: int = 3, scopes: Sequence[Columns] = ()) -> tuple[str, Columns]:
+        """scopes: what LATERAL sees beside what stands before it."""
+        taken: set[str] = set()
+        text, columns = self._item(depth, taken)
         for _ in range(self._rng.choice((0, 0, 1, 2)[: most + 1])):
-            item, more = self._item(depth - 1)
-            join, kind = (
-                self._one("CROSS JOIN", "JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"),
-                self._one("i", "t"),
-            )
-            left, right = self._named(columns, kind), self._named(more, kind)
-            both = [*columns, *more]
-            on = ""
-            if join != "CROSS JOIN":
-                on = " ON " + (f"{left} = {right}" if left and right else "TRUE")
-                if self._may(0.3):
-                    on += (
-                        f" AND {self._condition([both], 1 if join in ('JOIN', 'LEFT JOIN') and self._may(0.3) else 0)}"
-                    )
-            text, columns = f"{text} {join} {item}{on}", both
-        return text, columns
+            text, columns = self._joined(text, columns, depth - 1, taken, scopes)
+        if len(taken) < len(_TABLES) and self._may(0.05):
+            item, more = self._item(depth - 1, taken)
+            text, columns = f"{text}, {item}", _beside(columns, more)
+        names = Counter(column.name for column in columns)
+        return text, [column._replace(is_alone=names[column.name] == 1) for column in columns]
+
+    def _joined(
+        self, text: str, columns: Columns, depth: int, taken: set[str], scopes: Sequence[Columns] = ()
+    ) -> tuple[str, Columns]:
+        if len(taken) == len(_TABLES):
+            return text, columns
+        if depth >= 0 and self._may(0.1):
+            return self._lateral(text, columns, depth, taken, scopes)
+        item, more = self._item(depth, taken)
+        if len(taken) < len(_TABLES) and self._may(0.2):
+            item, more = self._joined(item, more, depth, taken)
+            item = f"({item})"
+        join, kind = (
+            self._one("CROSS JOIN", "JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN"),
+            self._one("i", "t"),
+        )
+        both = _beside(columns, more)
+        if join == "CROSS JOIN":
+            return f"{text} {join} {item}", both
+        shown = columns if join in ("SEMI JOIN", "ANTI JOIN") else both
+        merged = [name for name in _unique(columns) if name in _unique(more)]
+        merged = [name for name in merged if _kind_of(columns, name) == _kind_of(more, name)]
+        if merged and shown is both and self._may(0.25):
+            merged = self._rng.sample(merged, self._rng.randint(1, len(merged)))
+            kept = [column for column in both if column.table or column.name not in merged]
+            both = [*kept, *(Column("", name, _kind_of(more, name)) for name in merged)]
+            return f"{text} {join} {item} USING ({', '.join(merged)})", both
+        left, right = self._named(columns, kind), self._named(more, kind)
+        on = f" ON {left} = {right}" if left and right else " ON TRUE"
+        if self._may(0.3):
+            on += f" AND {self._condition([*scopes, both], 1 if self._may(0.3) else 0)}"
+        return f"{text} {join} {item}{on}", shown
+
+    def _lateral(
+        self, text: str, columns: Columns, depth: int, taken: set[str], scopes: Sequence[Columns]
+    ) -> tuple[str, Columns]:
+        read, inner = self._from(depth - 1, most=1)
+        around = [*scopes, columns]
+        kinds = [self._kind() for _ in range(self._rng.randint(1, 2))]
+        values = [self._value([*around, inner], kind, 1) for kind in kinds]
+        table = self._one(*(name for name in _TABLES if name not in taken))
+        taken.add(table)
+        shown = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values))
+        sub = f"LATERAL (SELECT {shown} FROM {read} WHERE {self._correlated(around, inner, 1)}) AS {table}"
+        more = [Column(table, f"c{i}", kind) for i, kind in enumerate(kinds)]
+        join, on = self._rng.choice((("CROSS JOIN", ""), ("LEFT JOIN", " ON TRUE"), ("JOIN", " ON TRUE")))
+        return f"{text} {join} {sub}{on}", _beside(columns, more)
 
     def _select_of(self, kinds: Sequence[str]) -> str:
         """A flat SELECT of columns of these kinds."""
@@ -219,7 +316,18 @@ class NestedSql:
         return f"SELECT {', '.join(self._value([columns], kind, 1) for kind in kinds)} FROM {read}{where}"
 
     def _select(self, depth: int) -> tuple[str, Sequence[str]]:
-        """A SELECT with columns c0, c1 .., and their kinds."""
+        """A SELECT with columns c0, c1 .., and their kinds; perhaps behind a WITH."""
+        around, prefix = self._with, ""
+        if depth > 0 and self._may(0.15):
+            name = self._one("w", "x", "C")
+            text, kinds = self._select(depth - 1)
+            prefix = f"WITH {name} AS ({text}) "
+            self._with = (*(one for one in around if one[0] != name), (name, kinds))
+        text, kinds = self._simple(depth)
+        self._with = around
+        return prefix + text, kinds
+
+    def _simple(self, depth: int) -> tuple[str, Sequence[str]]:
         read, columns = self._from(depth)
         inner = [columns]
         where = f" WHERE {self._condition(inner, depth)}" if self._may(0.5) else ""
@@ -231,6 +339,7 @@ class NestedSql:
                 prefix = "DISTINCT "
             elif form == 2:
                 kinds, values = [*kinds, "i"], [*values, self._over(columns)]
+                tail = f" QUALIFY {self._over(columns)} {self._one(*_COMPARISONS)} 1" if self._may(0.3) else ""
             elif form == 3:
                 names = ", ".join(f"{column.text} NULLS LAST" for column in columns)
                 tail = f" ORDER BY {names} LIMIT {self._one('1', '2', '5')}{self._one('', ' OFFSET 1')}"
@@ -240,14 +349,23 @@ class NestedSql:
         else:
             keys = self._rng.sample(columns, min(len(columns), self._rng.randint(1, 2)))
             values = [self._grouped(inner, keys, kind, depth) for kind in kinds]
-            listed = ", ".join(key.text for key in keys)
+            listed = ", ".join(self._key(key, values) for key in keys)
             sets = self._one("ROLLUP", "CUBE", "GROUPING SETS") if self._may(0.15) else ""
+            if sets and self._may(0.5):
+                kinds, values = [*kinds, "i"], [*values, f"GROUPING({self._written(keys[0])})"]
             tail = f" GROUP BY {f'{sets} ({listed})' if sets else listed}"
             if self._may(0.4):
                 kind = self._one("i", "t")
                 tail += f" HAVING {self._compared(*(self._grouped(inner, keys, kind, depth - 1) for _ in range(3)))}"
         shown = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values))
         return f"SELECT {prefix}{shown} FROM {read}{where}{tail}", kinds
+
+    def _key(self, key: Column, values: Sequence[str]) -> str:
+        """What GROUP BY says of it: perhaps the position or the alias of a value."""
+        if key.text in values and self._may(0.4):
+            place = values.index(key.text)
+            return self._one(str(place + 1), f"c{place}")
+        return self._written(key)
 
     def _over(self, columns: Columns) -> str:
         """An INTEGER over rows. Where neighbours decide, the order is of all columns."""
