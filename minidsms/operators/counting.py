@@ -7,7 +7,7 @@ the left and on the right; a row that is nowhere any more is forgotten.  docs/se
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ import numpy as np
 from minidsms.elements import AnyArray, Batch, Column, Int8Array, Int64Array, Schema
 from minidsms.kernels import counting as kernels
 from minidsms.kernels.arrays import normal
-from minidsms.kernels.grouped_slice import Elements, Groups
 from minidsms.operators.operator import Description
 from minidsms.operators.resuming import Resuming
 from minidsms.operators.union_all import typed
@@ -24,7 +23,9 @@ from minidsms.synopses.key_table import ArrivalRing, KeyTable
 from minidsms.synopses.stream_store import StreamStore
 from minidsms.synopses.stub import NO_INSTANTS
 
-_NO_SIGNS: Int8Array = np.zeros(0, np.int8)
+_Side = tuple[Int64Array, Int8Array, Int64Array]
+"""The instants, signs and row ids of what one side brings."""
+_NOTHING: _Side = NO_INSTANTS, np.zeros(0, np.int8), NO_INSTANTS
 
 
 class CountedRows:
@@ -39,6 +40,7 @@ class CountedRows:
         self.table = KeyTable.of_schema(schema)
         self.counts: Int64Array = np.zeros((self.table.capacity, 3), np.int64)
         self.arrivals = [ArrivalRing() if is_fifo else None for is_fifo in fifo]
+        self._numbers: Int64Array = np.full(1, -1, np.int64)
 
     def __len__(self) -> int:
         return len(self.table)
@@ -55,7 +57,8 @@ class CountedRows:
         elif (place := self._place(batch)) is not None:
             assert batch.seq is not None
             store, number = place
-            elements = Elements(ts, sign, normal(batch.seq), *store.places(), number)
+            # Plain tuples in the places of the kernels' bundles: a NamedTuple takes seven times as long.
+            elements = ts, sign, normal(batch.seq), *store.places(), self._number(number)
             ids = self._ids_in_store(elements, ring)
         elif batch.sign is None:
             ids = ring.recall(sign, self._ids(batch.columns))
@@ -68,23 +71,31 @@ class CountedRows:
             self.counts = np.concatenate([self.counts, np.zeros((missing, 3), np.int64)])
         return ids
 
-    def _place(self, batch: Batch) -> tuple[StreamStore, Int64Array] | None:
+    def _place(self, batch: Batch) -> tuple[StreamStore, int] | None:
         """Where the elements' only column stands, and its number there, if it need not be converted."""
         reference = batch.reference
         if reference is None or batch.width != 1:
             return None
         store, (number,) = reference
         if isinstance(store, StreamStore) and store.types[number] is self.schema[0].type:
-            return store, np.array((number,), np.int64)
+            return store, number
         return None
 
-    def _ids_in_store(self, elements: Elements, ring: ArrivalRing) -> Int64Array:
-        n = len(elements.ts)
+    def _number(self, number: int) -> Int64Array:
+        """As kernels take it."""
+        if self._numbers.item(0) != number:
+            self._numbers = np.array((number,), np.int64)
+        return self._numbers
+
+    def _ids_in_store(self, elements: Sequence[Any], ring: ArrivalRing) -> Int64Array:
+        find: Callable[..., int] = kernels.find_rows
+        sign = elements[1]
+        n = len(sign)
         ids: Int64Array = np.empty(n, np.int64)
-        present = ring.parts(elements.sign)
+        present = ring.parts(sign)
         done = 0
         while True:
-            done = kernels.find_rows(elements, Groups(*self.table.parts, *present), ids, done)
+            done = find(elements, (*self.table.parts, *present), ids, done)
             if done == n:
                 return ids
             self.table.grow()
@@ -139,27 +150,27 @@ class CountingOperator(Resuming):
 
     def process(self, batches: Sequence[Batch | None], until: int) -> Iterable[Batch]:
         left, right = self._side(batches, 0), self._side(batches, 1)
-        n = len(left.ids) + len(right.ids)
+        n = len(left[0]) + len(right[0])
         if not n:
             return ()
-        rows, gone = self.rows, np.empty(n, np.int64)
-        answer = kernels.Side(np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n, np.int64))
-        m = kernels.count_rows(self._rule, left, right, rows.table.parts, rows.counts, answer, gone)
+        count: Callable[..., int] = kernels.count_rows
+        rows, ts, sign = self.rows, np.empty(n, np.int64), np.empty(n, np.int8)
+        ids, gone = np.empty((2, n), np.int64)
+        m = count(self._rule, left, right, rows.table.parts, rows.counts, (ts, sign, ids), gone)
         result: tuple[Batch, ...] = ()
         if m:
             # The words of rows that are gone stand there still.
-            columns = rows.table.columns(answer.ids[:m], self.schema)
-            result = (Batch(answer.ts[:m], answer.sign[:m], columns),)
+            columns = rows.table.columns(ids[:m], self.schema)
+            result = (Batch(ts[:m], sign[:m], columns),)
         rows.settle()
         return result
 
-    def _side(self, batches: Sequence[Batch | None], side: int) -> kernels.Side:
-        """The instants, signs and row ids of what one side brings."""
-        batch = self.uncounted(batches[side] if side < len(batches) else None)
-        if batch is None or not len(batch):
-            return kernels.Side(NO_INSTANTS, _NO_SIGNS, NO_INSTANTS)
+    def _side(self, batches: Sequence[Batch | None], side: int) -> _Side:
+        batch = self.uncounted(batches[side]) if side < len(batches) else None
+        if batch is None or not len(batch.ts):
+            return _NOTHING
         ts, sign = normal(batch.ts), normal(batch.signs)
-        return kernels.Side(ts, sign, self.rows.acquire(batch, ts, sign, side))
+        return ts, sign, self.rows.acquire(batch, ts, sign, side)
 
     def contents(self) -> Batch:
         ids = np.repeat(np.arange(len(self.rows.counts)), self.rows.counts[:, 2])

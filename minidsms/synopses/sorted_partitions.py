@@ -7,6 +7,7 @@ slices.  `kernels.sorted_partitions` draws the arrays.  docs/semantics R6, R7.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -126,11 +127,15 @@ class SortedPartitions:
         return self.held
 
     @property
-    def _kept(self) -> kernels.SortedArrays:
-        return kernels.SortedArrays(self._partitions, self._places, self._rows, self._free, self._figures)
+    def _kept(self) -> Any:
+        """`kernels.SortedArrays`, but a plain tuple, as all bundles made for a slice: a NamedTuple takes seven times as
+        long.
+        """
+        return self._partitions, self._places, self._rows, self._free, self._figures
 
-    def _work(self, changes: kernels.RowChanges) -> kernels.Work:
-        return kernels.Work(changes, self._kept, self._asked, self._beside, self._out, self._spans)
+    def _work(self, changes: Sequence[AnyArray]) -> Any:
+        """`kernels.Work` of `kernels.RowChanges`, in the same way."""
+        return changes, self._kept, self._asked, self._beside, self._out, self._spans
 
     # ---------------------------------------------------------------------------------------------------- the changes
 
@@ -149,12 +154,12 @@ class SortedPartitions:
         change = change or self._change
         n, cursor = len(batch), kernels.ChangeCursor(least=least)
         ids = self._acquire(batch)
-        room: Int64Array = np.empty((3, n), np.int64)
+        following, touched, emptied = np.empty((3, n), np.int64)
         words = row_words(batch.columns)
         if self._coded:
             self._texts.cover(self._codes(words), self._held_codes)
             self._asked = self._asked._replace(texts=self._texts.written)
-        changes = kernels.RowChanges(normal(batch.ts), normal(batch.signs), ids, words, *room)
+        changes = normal(batch.ts), normal(batch.signs), ids, words, following, touched, emptied
         status = -1
         while status not in (kernels.DONE, kernels.ROWS_FEW, kernels.OVERFLOWS):
             status = change(self._work(changes), cursor)
@@ -172,7 +177,7 @@ class SortedPartitions:
             self.failed_at = batch.ts.item(cursor.next)
             return
         undone = cursor.next if status == kernels.ROWS_FEW else None
-        self._let_go(changes.emptied[: cursor.emptied])
+        self._let_go(emptied[: cursor.emptied])
         self._undone = undone  # only now, for letting go may carry changes out
 
     def _change(self, work: kernels.Work, cursor: kernels.ChangeCursor) -> int:
