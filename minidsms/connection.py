@@ -388,6 +388,7 @@ class Connection(Archiving, ReadsSources):
     def _open_for_change(self, key: str) -> RelationInput:
         """The relation; what the elements left so far have closed is closed for the change."""
         if self._is_left:
+            self.journal.append(kind="process")  # the step comes before the change, and what is logged of its answers
             self._step(None)
         return self._relations[key]
 
@@ -414,7 +415,7 @@ class Connection(Archiving, ReadsSources):
             if stream is None:
                 # Read once, before any input takes it: a call that raises changes nothing.
                 ts = self._instant("advance", ts)
-                self.note_advance(ts, None)
+                self.journal.note_advance(ts, None)
                 self._advance_all(ts)
                 if ts > self._engine.heartbeat:
                     self._engine.heartbeat = ts
@@ -425,7 +426,7 @@ class Connection(Archiving, ReadsSources):
                 if target is None:
                     raise self._unknown(stream)
                 ts = self._instant("advance", ts)
-                self.note_advance(ts, key)
+                self.journal.note_advance(ts, key)
                 target.advance(ts)
                 told = self._step(key)
         if told:
@@ -438,6 +439,7 @@ class Connection(Archiving, ReadsSources):
             if self._callbacks.are_calling():
                 self._callbacks.defer(self.process)
                 return
+            self.journal.append(kind="process")
             self.settle()
             told, self._is_told = self._is_told, False
         if told:
@@ -464,6 +466,7 @@ class Connection(Archiving, ReadsSources):
         """
         with self.lock:
             self._check()
+            self.journal.append(kind="finish")
             done = [s for s in self._streams.values() if s.is_system or s.ended or self.reading.of(s)]
             unfed = [s for s in self._streams.values() if not any(s is d for d in done)]
             for stream in unfed:

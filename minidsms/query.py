@@ -91,8 +91,8 @@ class Query(RunningQuery, AsFrames):
             if mark is None:
                 connection.add_sink(self, sink)
                 return sink
-            told = {"place": sink.path, "format": format, "options": options, "mark": mark}
-            with connection.logged("into", query=self.name, **told):
+            told: dict[str, Any] = {"place": sink.path, "format": format, "options": options, "mark": mark}
+            with connection.journal.entry("into", query=self.name, **told):
                 connection.add_sink(self, sink)
             return self.sink or sink
 
@@ -152,7 +152,7 @@ class Query(RunningQuery, AsFrames):
         if ack is not None:
             self._check_position(ack)
             if ack > self.position:
-                self._connection.note_taken(self, ack)
+                self._connection.journal.note_taken(self, ack)
                 self.acknowledge(ack)
         if not self.is_waiting:
             if self._is_given:
@@ -163,7 +163,7 @@ class Query(RunningQuery, AsFrames):
             return self._collect()
         taken = self.taken_batches()
         try:
-            unnote = self._connection.note_taken(self, self.results)
+            unnote = self._connection.journal.note_taken(self, self.results)
         except BaseException:
             self.give_back(taken)
             raise
@@ -253,7 +253,7 @@ class Query(RunningQuery, AsFrames):
     def _portion(self, loop: Loop) -> Iterator[Change] | None:
         connection, hand = self._connection, self._hand
         # A hand that nothing is left in is let go of under the lock, which costs more than a small one holds.
-        if not self.is_waiting and (hand is None or not (connection.keeps_answers or hand.is_large)):
+        if not self.is_waiting and (hand is None or not (connection.journal.keeps_answers or hand.is_large)):
             self._check()
             return None
         with connection.lock:
@@ -342,7 +342,7 @@ class Query(RunningQuery, AsFrames):
     # ------------------------------------------------------------------------------------------------- adjusting
 
     def _logged(self, method: str, *arguments: Any) -> contextlib.AbstractContextManager[None]:
-        return self._connection.logged("call", query=self.name, method=method, arguments=arguments)
+        return self._connection.journal.entry("call", query=self.name, method=method, arguments=arguments)
 
     def set(self, name: str, value: Any) -> None:
         """Give the query a setting of its own, or 'default'; takes effect at once. `query_settings.ALTERABLE` has

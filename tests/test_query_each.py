@@ -339,7 +339,7 @@ def test_a_folder_of_a_version_that_wrote_decimals_as_numbers_has_the_same_answe
     with minidsms.connect(tmp_path) as db:
         db.execute("CREATE STREAM S (v INTEGER)")
         db.execute("CREATE RELATION R (k TEXT, n DECIMAL(3), d DECIMAL(4, 1), big DECIMAL(38)) KEY (k)")
-        with db.lock, db.logged("rules", template=template, table="R", name=None):
+        with db.lock, db.journal.entry("rules", template=template, table="R", name=None):
             db.keep_each(QueryEach(db, template, "R", None, has_decimals=False))
         db.query_each(template, "R", "others")
         db.push("R", ("a", 2, Decimal("-0.5"), 2**63), ts=0)

@@ -35,7 +35,7 @@ from minidsms.durability.blocks import BlockWriter, Content, Piece
 from minidsms.durability.entry import Fields, Rows, kept_of, placed, read
 from minidsms.durability.folder import FIRST_LOG, create
 from minidsms.durability.history import parts
-from minidsms.durability.journal import Journal
+from minidsms.durability.input_journal import InputJournal
 from minidsms.durability.kept_state import KeptState, NoSuchOperator, texts_entry
 from minidsms.durability.log import Log
 from minidsms.durability.meaning import about, setting_of
@@ -346,7 +346,7 @@ class _Shortened:
             yield fields, ()
         self._settings = {}
 
-    def _journal(self, name: str) -> Journal:
+    def _journal(self, name: str) -> InputJournal:
         return self._moment.inputs[name.lower()].journal
 
     def _kept(self, number: int, fields: Fields, rows: Content) -> tuple[pa.RecordBatch | None, tuple[int | None, int]]:

@@ -20,17 +20,13 @@ from minidsms.archive.recorder import Recorder
 from minidsms.archive.storage import local
 from minidsms.connection import Connection
 from minidsms.cql import syntax
-from minidsms.cql.catalog import RelationDef, StreamDef
 from minidsms.cql.errors import Error
 from minidsms.cql.parameters import Parameters, written
 from minidsms.cql.parser import parse
-from minidsms.durability.acknowledgements import Acknowledgements
 from minidsms.durability.backup import copy, sizes_of
 from minidsms.durability.checkpoints import Checkpoints
-from minidsms.durability.entry import advance, shed
 from minidsms.durability.folder import check_outside, check_setting
 from minidsms.durability.history import KeptHistory
-from minidsms.durability.journal import Journal
 from minidsms.durability.kept_archives import KeptArchives, KeptRecorder
 from minidsms.durability.kept_files import KeptFiles, answers_wait
 from minidsms.durability.kept_sources import SourceToCome, address_of
@@ -40,8 +36,8 @@ from minidsms.durability.log_writer import LogWriter, Taking
 from minidsms.durability.owned_folder import OwnedFolder
 from minidsms.durability.places import place_of
 from minidsms.durability.recovery import replay
-from minidsms.durability.segments import Part, sync_segments
-from minidsms.elements import Batch, BoolArray, Int64Array, Schema, Type
+from minidsms.durability.segments import sync_segments
+from minidsms.elements import Schema, Type
 from minidsms.inputs.relation_input import RelationInput
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.settings import SETTINGS, checked
@@ -51,9 +47,7 @@ from minidsms.statements.query_each import QueryEach
 if TYPE_CHECKING:
     from minidsms.archive.format import Archive
     from minidsms.archive.replay_source import ReplaySource
-    from minidsms.engine.group import Group
     from minidsms.engine.running_query import RunningQuery
-    from minidsms.operators.operator import Failure
     from minidsms.query import Query
     from minidsms.sinks.sink import Sink
     from minidsms.sources.driver import SourceDriver
@@ -62,17 +56,13 @@ if TYPE_CHECKING:
 
 _OF_PROCESS = ("safe", "allowed_paths")
 """Settings that each connection to a folder is given anew: they say what its process may do."""
-_OF_THE_PROCESS = (KeyboardInterrupt, SystemExit, ImportError, OSError, SystemError)
-"""What is no fault of a query: a signal's handler has ended the call, or Python lacked memory, or files that it may
-open, amid a first import.
-"""
 _ARCHIVES = "a connection that a folder keeps writes archives"
 
 
 class DurableConnection(Connection):
     """See `minidsms.connect`. folder: made where it is not there."""
 
-    keeps_answers = True
+    journal: LogWriter
 
     def __init__(self, folder: str, clock: Callable[[], int] | None = None, **options: Any) -> None:
         self._begin(folder)
@@ -101,17 +91,13 @@ class DurableConnection(Connection):
         self.folder = os.path.abspath(local(os.fsdecode(folder), "a connection is kept"))
         self.is_replayed = True
         self.files = KeptFiles()
-        self.writer = LogWriter(self.files)
-        self._acknowledgements = Acknowledgements(self.writer, self.files)
+        self.journal = LogWriter(self)
         self.archives = KeptArchives()
         self.checkpoints = Checkpoints(self)
         self.statements = KeptStatements(self)
         self.history = KeptHistory(self)
         self.copying = threading.RLock()
         """Held while the files of the log must stay; before `lock`."""
-        self._is_following = False
-        self.endings: dict[str, tuple[Failure, int]] = {}
-        """By query, where it is going to fail by the entry that is being carried out, and after how many answers."""
 
     def _recover(self, given: dict[str, Any]) -> None:
         """Carry out what the log says, then change the settings that this time are given otherwise."""
@@ -150,7 +136,7 @@ class DurableConnection(Connection):
 
     def _go_on_in(self, log: Log) -> None:
         """From now on everything goes to this log."""
-        self.writer.log = self.archives.log = log
+        self.journal.log = self.archives.log = log
         for each in self.inputs:
             if each.journal is not None:
                 each.journal.log = log
@@ -160,33 +146,12 @@ class DurableConnection(Connection):
     @property
     def log(self) -> Log | None:
         """None while it is carried out."""
-        return self.writer.log
-
-    def logged(self, kind: str, rows: Sequence[Part] = (), **fields: Any) -> contextlib.AbstractContextManager[None]:
-        """See `LogWriter.entry`."""
-        return self.writer.entry(self.queries, rows, {"kind": kind, **fields})
-
-    def note_failure(self, query: RunningQuery, failure: Failure) -> None:
-        if self.log is not None and not self.writer.is_astray and not self.writer.is_ending:
-            told = {"ts": failure.ts, "reason": failure.reason, "results": query.results}
-            self.writer.append_amid(kind="failed", query=query.name, **told)
-
-    def cut_short(self, groups: Sequence[Group], error: BaseException) -> None:
-        if self.log is not None and isinstance(error, _OF_THE_PROCESS):
-            self.writer.go_astray()  # when the call comes again, no query fails
-        super().cut_short(groups, error)
-
-    def note_shed(self, stream: StreamInput, rows: Int64Array, kept: BoolArray | None) -> None:
-        if self.log is not None and kept is not None:
-            self.writer.append_amid(**shed(rows[~kept]))
-
-    def ending_of(self, query: RunningQuery) -> tuple[Failure, int] | None:
-        return self.endings.get(query.name.lower())
+        return self.journal.log
 
     def _check(self) -> None:
         super()._check()
-        if self.writer.is_astray:  # asked of every push
-            self.writer.check()
+        if self.journal.is_astray:  # asked of every push
+            self.journal.check()
 
     def position(self, name: str) -> int:
         """How many elements of a stream or relation are on disk, those that LATE DROP has dropped among them: where a
@@ -217,9 +182,9 @@ class DurableConnection(Connection):
         """Other calls wait, all that has come has been processed and told; gives the number of entries."""
         with self._callbacks.held(), self.lock:
             self._check()
-            self.writer.append(kind="process")
+            self.journal.append(kind="process")
             self.settle()
-            self.writer.mark(is_forced=True)
+            self.journal.mark(is_forced=True)
             assert self.log is not None
             yield self.log.next
 
@@ -248,7 +213,7 @@ class DurableConnection(Connection):
             self.owned.switch_to(log, made, before)
         except OSError:
             if not self.owned.is_as_known:
-                self.writer.go_astray()
+                self.journal.go_astray()
             raise
         left = self.log
         assert left is not None
@@ -289,7 +254,7 @@ class DurableConnection(Connection):
 
     @contextlib.contextmanager
     def replacing(self, query: Query, sink: Sink | None, statement: syntax.CreateQuery, text: str) -> Iterator[None]:
-        replacing = self.statements.replacing if self.writer.begins_entries else super().replacing
+        replacing = self.statements.replacing if self.journal.begins_entries else super().replacing
         with replacing(query, sink, statement, text):
             yield
 
@@ -301,7 +266,7 @@ class DurableConnection(Connection):
         with self.lock:
             self._check()
             text, name = written(text_of(cql), params), self.next_name() if name is None else query_name_of(name)
-            with self.logged("query", cql=text, name=name):
+            with self.journal.entry("query", cql=text, name=name):
                 query = super().query(text, name)
             self.lock.undo_on_error(query.close)  # here interrupts may come out, not where it was made
             return query
@@ -319,7 +284,7 @@ class DurableConnection(Connection):
         types = types_of(arg_types)
         given: dict[str, Any] = {"arg_types": list(map(str, types)), "type": str(type)}
         given |= {"vectorized": vectorized, "fixed": fixed}
-        with self.lock, self.logged("function", name=name, place=place, **given):
+        with self.lock, self.journal.entry("function", name=name, place=place, **given):
             super().create_function(name, fn, types, type, vectorized, fixed)
 
     def create_aggregate(
@@ -328,13 +293,13 @@ class DurableConnection(Connection):
         place = place_of(cls, f"aggregate {name}")
         types = types_of(arg_types)
         given: dict[str, Any] = {"arg_types": list(map(str, types)), "type": str(type)}
-        with self.lock, self.logged("aggregate", name=name, place=place, **given):
+        with self.lock, self.journal.entry("aggregate", name=name, place=place, **given):
             super().create_aggregate(name, cls, types, type)
 
     def set(self, name: str, value: Any) -> None:
         value = checked(name, value)
         check_setting(name, value)
-        with self.lock, self.logged("setting", name=name, value=value):
+        with self.lock, self.journal.entry("setting", name=name, value=value):
             if self.log is not None:
                 self.owned.lock.check()
             before = self.settings[name.lower()]
@@ -350,52 +315,30 @@ class DurableConnection(Connection):
     # ---------------------------------------------------------------------------------------------------- elements
 
     def push(self, name: str, data: Any, ts: Any = None, sign: Any = None, block: bool = True) -> int:
-        with Taking(self.writer):
+        with Taking(self.journal):
             return super().push(name, data, ts, sign, block)
 
     def change_relation(self, name: str, change: Callable[[RelationInput], int]) -> int:
-        with Taking(self.writer):
+        with Taking(self.journal):
             return super().change_relation(name, change)
 
-    def _open_for_change(self, key: str) -> RelationInput:
-        if self._is_left:
-            self.writer.append(kind="process")  # the step comes before the change, and what is logged of its answers
-        return super()._open_for_change(key)
-
     def advance(self, ts: int, stream: str | None = None) -> None:
-        with Taking(self.writer):
+        with Taking(self.journal):
             super().advance(ts, stream)
 
-    def note_advance(self, ts: int, key: str | None) -> None:
-        if self.log is not None and self.writer.begins_entries:
-            self.log.append(advance(ts, key))
-
     def process(self) -> None:
-        with Taking(self.writer), self.lock:
-            self._check()
-            self.writer.append(kind="process")
+        with Taking(self.journal):
             super().process()
 
     def finish_unfed(self) -> list[str]:
-        with Taking(self.writer), self.lock:
-            self._check()
-            self.writer.append(kind="finish")
+        with Taking(self.journal):
             return super().finish_unfed()
-
-    def commit_shown(self) -> None:
-        self.writer.commit()
-
-    def note_taken(self, query: RunningQuery, until: int) -> Callable[[], None]:
-        if not self._acknowledgements.are_due(query, until):
-            return lambda: None
-        self._check()
-        return self._acknowledgements.note(query, until)
 
     def _step(self, name: str | None) -> bool:
         has_news = super()._step(name)
         self._release_answers()
         if has_news:
-            self.writer.commit()  # before callbacks are told
+            self.journal.commit()  # before callbacks are told
         return has_news
 
     def _drain(self) -> None:
@@ -406,14 +349,14 @@ class DurableConnection(Connection):
         except BaseException:
             # A file that has missed something is cut off at its mark when the folder is opened again; an entry that has
             # brought answers does not count, and they come again.
-            if self.writer.is_amid or any(q.sink is None and q in self.files for q in self.outward.values()):
-                self.writer.go_astray()
+            if self.journal.is_amid or any(q.sink is None and q in self.files for q in self.outward.values()):
+                self.journal.go_astray()
             raise
         finally:
             for query in list(self.outward.values()):
-                if query.sink is not None and query not in self.files and not self.writer.is_astray:
-                    self.note_taken(query, query.position)
-        self.writer.mark(is_forced=False)
+                if query.sink is not None and query not in self.files and not self.journal.is_astray:
+                    self.journal.note_taken(query, query.position)
+        self.journal.mark(is_forced=False)
 
     # ----------------------------------------------------------------------------------------------------- sources
 
@@ -422,24 +365,14 @@ class DurableConnection(Connection):
 
     def feed(self, name: str, source: Any, format: str | None = None, **options: Any) -> Any:
         place = address_of(name, source, options)
-        with self.lock, self.logged("feed", to=name_of(name), place=place, format=format, options=options):
+        with self.lock, self.journal.entry("feed", to=name_of(name), place=place, format=format, options=options):
             return super().feed(name, place, format, **options)
 
     def drive(self, driver: SourceDriver, until: int | None = None, waits: bool = True) -> bool:
-        with Taking(self.writer):
+        with Taking(self.journal):
             if self._is_left:
                 self.process()  # else nothing says that the step does
             return super().drive(driver, until, waits)
-
-    def end_windows(self) -> bool:
-        has_any = super().end_windows()
-        if has_any:
-            self.writer.append(kind="windows")
-        return has_any
-
-    def end_sink(self, query: RunningQuery) -> None:
-        with self.logged("call", query=query.name, method="close_sink", arguments=()):
-            super().end_sink(query)
 
     def _go_on_with_sources(self) -> None:
         """Open the sources that have not ended, where they were left."""
@@ -452,30 +385,6 @@ class DurableConnection(Connection):
 
     # -------------------------------------------------------------------------------------------- what is not kept
 
-    def add_stream(self, definition: StreamDef, source: Source | LiveLines | None = None) -> None:
-        super().add_stream(definition)
-        self._journalled(self._streams[definition.name.lower()], False, source)
-
-    def add_relation(self, definition: RelationDef, source: Source | LiveLines | None = None) -> None:
-        super().add_relation(definition)
-        self._journalled(self._relations[definition.name.lower()], True, source)
-
-    def _journalled(
-        self, target: StreamInput | RelationInput, is_relation: bool, source: Source | LiveLines | None
-    ) -> None:
-        name = target.definition.name
-        target.journal = Journal(name, target.schema, self.dictionary, is_relation, self.log)
-        if source is not None:
-            self.reading.add(source, target)
-
-    def note_opened(self, stream: StreamInput) -> None:
-        self._journalled(stream, False, None)
-
-    @property
-    def may_publish(self) -> bool:
-        """What is measured is an entry of its own, and none while the log is carried out: there it comes again."""
-        return self.writer.begins_entries and not self.writer.is_astray
-
     def gather_history(self, streams: Iterable[str]) -> None:
         super().gather_history(streams)
         self.history.gather()
@@ -485,7 +394,7 @@ class DurableConnection(Connection):
             self.files.wait(query, sink)
         elif not self.files.can_keep(sink):
             super().add_sink(query, sink)
-            self.note_taken(query, query.position)
+            self.journal.note_taken(query, query.position)
         else:
             try:
                 super().add_sink(query, self.files.begin(query, sink))
@@ -506,7 +415,7 @@ class DurableConnection(Connection):
 
     def _go_on_with_files(self) -> None:
         """Let the files of queries that have ended take their places, and the others write behind their marks."""
-        self.warnings += self.files.end_all(self.writer.note_ended)
+        self.warnings += self.files.end_all(self.journal.note_ended)
         for query, sink in self.files.go_on(self):
             try:
                 super().add_sink(query, sink)
@@ -514,18 +423,15 @@ class DurableConnection(Connection):
                 self.files.give_up(query.name.lower())
                 self.warnings.append(answers_wait(query, error))
 
-    def forget(self, query: RunningQuery) -> None:
-        super().forget(query)
-        self._acknowledgements.forget(query)
-        self.files.forget(query.name.lower())
-
     def query_each(self, template: str, table: str, name: str | None = None) -> QueryEach:
         """As in a connection without a folder; called again with what the folder keeps, it gives that."""
         with self.lock:
             self._check()
             there = next((e for e in self.rules if e.name.lower() == (name or name_of(table)).lower()), None)
             if there is None:
-                with self.logged("rules", template=text_of(template), table=name_of(table), name=name, decimals=True):
+                with self.journal.entry(
+                    "rules", template=text_of(template), table=name_of(table), name=name, decimals=True
+                ):
                     return super().query_each(template, table, name)
             if (there.template, there.table.lower()) == (text_of(template), name_of(table).lower()):
                 return there
@@ -535,26 +441,6 @@ class DurableConnection(Connection):
     def rules(self) -> list[QueryEach]:
         """The tables' queries that are followed."""
         return [each for each in self._each if not each.closed]
-
-    def _follow(self) -> None:
-        self._is_following = True
-        try:
-            with self.writer.amid():  # the files of the queries that the entry ends may not be done
-                super()._follow()
-        finally:
-            self._is_following = False
-
-    def end_followed(self, query: RunningQuery, leave: Callable[[Sequence[Batch]], None]) -> None:
-        if self._is_following:  # else the entry says so
-            if self.log is None:
-                self.files.end(query, leave)
-            else:
-                self.writer.end(query)
-        super().end_followed(query, leave)
-
-    def note_left_taken(self, rules: str) -> None:
-        self.writer.commit()
-        self.writer.append(kind="left taken", name=rules)
 
     def replay(self, folder: str | os.PathLike[str], names: Sequence[str] | None = None, **options: Any) -> int:
         """As in a connection without a folder; called again with the same after a crash, it goes on where it was.
@@ -591,7 +477,7 @@ class DurableConnection(Connection):
             replay = {**told, "begin": begin, "end": end}
             if target.recorder is not None and target.recorder.is_suspended:
                 replay["own"] = True
-            with self.logged("replay", to=name, **replay):
+            with self.journal.entry("replay", to=name, **replay):
                 kept = journal.replay(replay)
         kept.source = source
         if kept.until.at is not None:
@@ -602,12 +488,12 @@ class DurableConnection(Connection):
         there = [(target.definition.name, kept) for target, kept in of if kept is not None and not kept.has_ended]
         if not there:
             return
-        with self.lock, self.logged("replayed", ended=[(name, kept.number) for name, kept in there]):
+        with self.lock, self.journal.entry("replayed", ended=[(name, kept.number) for name, kept in there]):
             for _, kept in there:
                 kept.has_ended = True
 
     def heartbeat(self, stream: StreamInput, ts: int) -> None:
-        with Taking(self.writer):
+        with Taking(self.journal):
             super().heartbeat(stream, ts)
 
     # ---------------------------------------------------------------------------------------------------- archives
@@ -618,13 +504,13 @@ class DurableConnection(Connection):
         folder = None if folder is None else path_of(folder)
         with self.lock:
             self._check()
-            if not self.writer.begins_entries:
+            if not self.journal.begins_entries:
                 self._archive(name, folder, partition, is_new)
                 return
             what = "query" if name_of(name).lower() in self.queries else "to"
             told: dict[str, Any] = {what: name, "folder": folder and os.path.abspath(local(folder, _ARCHIVES))}
             told |= {"partition": partition, "archive": self.archives.new_id()}
-            with self.logged("archive", **told):
+            with self.journal.entry("archive", **told):
                 self._archive(name, folder, partition, is_new)
 
     def _archive(self, name: str, folder: str | None, partition: int | None, is_new: bool) -> None:
@@ -651,7 +537,7 @@ class DurableConnection(Connection):
 
     def _release_answers(self) -> None:
         """Let the archives of queries have what has come, a step being over."""
-        if self.archiver is None or self.writer.is_astray:
+        if self.archiver is None or self.journal.is_astray:
             return
         for query in self.queries.values():
             if isinstance(query.recorder, KeptRecorder):
@@ -663,7 +549,7 @@ class DurableConnection(Connection):
         super().flush()
 
     def stop_archiving(self, target: StreamInput | RelationInput | RunningQuery | None) -> None:
-        if target is not None and isinstance(target.recorder, KeptRecorder) and not self.writer.is_astray:
+        if target is not None and isinstance(target.recorder, KeptRecorder) and not self.journal.is_astray:
             target.recorder.release()
         if target is not None:
             name = target.definition.name if isinstance(target, StreamInput | RelationInput) else target.name
@@ -687,12 +573,12 @@ class DurableConnection(Connection):
             if self._closed:
                 return
             try:
-                if not self.writer.is_astray and not self.writer.is_ending:
+                if not self.journal.is_astray and not self.journal.is_ending:
                     for query in self.queries.values():
                         query.end_loops()
-                    self.writer.mark(is_forced=True)
+                    self.journal.mark(is_forced=True)
             finally:  # also where nothing more can be written: the folder is to be opened again
-                self.writer.is_ending = True
+                self.journal.is_ending = True
                 self.files.leave()
                 super()._end()
 

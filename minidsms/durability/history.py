@@ -56,7 +56,7 @@ class KeptHistory:
             yield
         except BaseException:
             if not db.is_replayed and before != [(each.progress, each.greatest_ts) for each in moved]:
-                db.writer.go_astray()
+                db.journal.go_astray()
             raise
         finally:
             db.kept_pasts = None

@@ -19,7 +19,7 @@ from minidsms.sources.live_lines import FeederGoesOn, LiveLines
 from minidsms.sources.source import BaseSource, GoesOn, ReadUntil, Source
 
 if TYPE_CHECKING:
-    from minidsms.durability.journal import KeptSource
+    from minidsms.durability.input_journal import KeptSource
 
 
 def address_of(name: str, source: Any, options: Mapping[str, Any]) -> str:

@@ -84,7 +84,7 @@ class KeptStatements:
             told["archive"] = db.archives.new_id()
         if isinstance(statement, syntax.QueryStatement):
             name = db.next_name()
-            with db.logged("query", cql=piece, name=name, **told):
+            with db.journal.entry("query", cql=piece, name=name, **told):
                 return Connection.query(db, piece, name)
         begun = ""
         if isinstance(statement, syntax.CreateQuery) and statement.name.lower() not in db.queries:
@@ -94,7 +94,10 @@ class KeptStatements:
                 begun, told["mark"] = statement.name.lower(), db.files.first_mark(statement.name, sink, 0)
         try:
             history, rows = history_for(db, statement, text)
-            with db.history.beginning_with(history, rows), db.logged("statement", rows, cql=piece, **told, **history):
+            with (
+                db.history.beginning_with(history, rows),
+                db.journal.entry("statement", rows, cql=piece, **told, **history),
+            ):
                 return carry_out(db, statement, text)
         except BaseException:
             if begun and begun not in db.queries:  # else it could not be synced
@@ -119,7 +122,7 @@ class KeptStatements:
         """
         db, log = self._db, self._db.log
         assert log is not None
-        db.writer.mark(is_forced=True)
+        db.journal.mark(is_forced=True)
         told: dict[str, Any] = {"cql": text[slice(*statement.span)], "replaces": True}
         if statement.archive is not None:
             told["archive"] = db.archives.new_id()
@@ -130,7 +133,7 @@ class KeptStatements:
             told["script"], self._coming_place = self._coming_place, None
         history, rows = history_for(db, statement, text)
         number = log.append(encoded({"kind": "statement", **told, **history}), *rows)
-        with db.writer.amid():
+        with db.journal.amid():
             log.sync()
             query.close()
             log.append(encoded({"kind": "done", "of": number}), is_amid=True)
@@ -140,7 +143,7 @@ class KeptStatements:
             with db.history.beginning_with(history, rows):
                 yield
         log.commit()
-        db.writer.mark(is_forced=False)
+        db.journal.mark(is_forced=False)
 
     def _change(self, statement: syntax.RowChange, text: str, place: Place | None) -> Any:
         """Carry out a change of rows of a file: that it has been stands in the entry of what it pushes."""
@@ -156,5 +159,5 @@ class KeptStatements:
 
     def _note_nothing(self, place: Place | None) -> None:
         """A statement of the file has changed nothing."""
-        with Taking(self._db.writer):
-            self._db.writer.append(kind="process", script=place)
+        with Taking(self._db.journal):
+            self._db.journal.append(kind="process", script=place)

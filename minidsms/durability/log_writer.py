@@ -7,30 +7,47 @@ after they are where they are to be. Once the connection is astray, the log alon
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minidsms.answers.callbacks import Callbacks
 from minidsms.cql.errors import Error
-from minidsms.durability.entry import encoded
-from minidsms.durability.kept_files import KeptFiles
+from minidsms.durability.entry import advance, encoded, shed, taken
+from minidsms.durability.input_journal import InputJournal
 from minidsms.durability.segments import Part
+from minidsms.engine.journal import Journal
 
 if TYPE_CHECKING:
+    from minidsms.durability.connection import DurableConnection
     from minidsms.durability.log import Log
+    from minidsms.elements import Batch, BoolArray, Int64Array, Schema
     from minidsms.engine.running_query import RunningQuery
+    from minidsms.operators.operator import Failure
+    from minidsms.values.dictionary import TextDictionary
+
+_OF_THE_PROCESS = (KeyboardInterrupt, SystemExit, ImportError, OSError, SystemError)
+"""What is no fault of a query: a signal's handler has ended the call, or Python lacked memory, or files that it may
+open, amid a first import.
+"""
 
 
-class LogWriter:
+class LogWriter(Journal):
     """log: None while it is carried out, and of a twin.  is_ending: the connection is being closed, and its queries go
-    on when the folder is opened again.
+    on when the folder is opened again.  endings: by query, where it is going to fail by the entry
+    that is being carried out, and after how many answers.
     """
 
-    def __init__(self, files: KeptFiles) -> None:
+    keeps_answers = True
+
+    def __init__(self, db: DurableConnection) -> None:
         self.log: Log | None = None
         self.is_astray = self.is_ending = False
-        self._files = files
+        self.endings: dict[str, tuple[Failure, int]] = {}
+        self._db, self._files = db, db.files
         self._depth = 0
+        self._is_following = False
+        self._taken: dict[str, int] = {}
+        """By query, the position before which the log says that answers have been taken."""
 
     def check(self) -> None:
         """Error where the connection is astray."""
@@ -74,17 +91,18 @@ class LogWriter:
             self.log.commit()
 
     @contextlib.contextmanager
-    def entry(self, queries: Sized, rows: Sequence[Part], fields: Mapping[str, Any]) -> Iterator[None]:
+    def entry(self, kind: str, rows: Sequence[Part] = (), **fields: Any) -> Iterator[None]:
         """Carry out what the context does as one entry. The lock is held; what is part of another entry, or comes from
-        the log, is in it already. queries: of the connection.  rows: behind the header.
+        the log, is in it already. rows: behind the header.
         """
         log = self.log
         if log is None or self._depth or self.is_ending:
             yield
             return
         self.mark(is_forced=True)  # what ends with this entry is marked before it
-        n_queries, writing = len(queries), self._files.writing
-        number = log.append(encoded(dict(fields)), *rows)
+        queries, writing = self._db.queries, self._files.writing
+        n_queries = len(queries)
+        number = log.append(encoded({"kind": kind, **fields}), *rows)
         self._depth += 1
         try:
             if self._files.are_open or "mark" in fields:
@@ -144,10 +162,25 @@ class LogWriter:
                 raise Error(f"a file of answers could not be synced: {error.strerror or error}") from None
             raise
 
-    def end(self, query: RunningQuery) -> None:
-        """A query ends amid an entry: let its answers be where they go, and the log say so, before a file takes its
-        place.
-        """
+    @contextlib.contextmanager
+    def following(self) -> Iterator[None]:
+        self._is_following = True
+        try:
+            with self.amid():  # the files of the queries that the entry ends may not be done
+                yield
+        finally:
+            self._is_following = False
+
+    def end(self, query: RunningQuery, leave: Callable[[Sequence[Batch]], None]) -> None:
+        if not self._is_following:
+            return  # the entry says so
+        if self.log is None:
+            self._files.end(query, leave)
+        else:
+            self._end_amid(query)
+
+    def _end_amid(self, query: RunningQuery) -> None:
+        """Let the answers be where they go, and the log say so, before a file takes its place."""
         if query.sink is None:
             self.note_ended(query, {})
             return
@@ -164,6 +197,62 @@ class LogWriter:
         self.append_amid(kind="done", query=query.name, **told)
         if "path" in told:
             self.log.sync()  # as in `entry`
+
+    def forget(self, query: RunningQuery) -> None:
+        self._taken.pop(query.name, None)
+        self._files.forget(query.name.lower())
+
+    # --------------------------------------------------------------------------------------------- what is told
+
+    @property
+    def may_publish(self) -> bool:
+        """What is measured is an entry of its own, and none while the log is carried out: there it comes again."""
+        return self.begins_entries and not self.is_astray
+
+    def of_input(self, name: str, schema: Schema, dictionary: TextDictionary, is_relation: bool) -> InputJournal:
+        return InputJournal(name, schema, dictionary, is_relation, self.log)
+
+    def note_advance(self, ts: int, key: str | None) -> None:
+        if self.log is not None and not self._depth:
+            self.log.append(advance(ts, key))
+
+    def note_shed(self, rows: Int64Array, kept: BoolArray | None) -> None:
+        if self.log is not None and kept is not None:
+            self.append_amid(**shed(rows[~kept]))
+
+    def note_taken(self, query: RunningQuery, until: int) -> Callable[[], None]:
+        log, before = self.log, self._taken.get(query.name, 0)
+        if log is None or before >= until or query in self._files:  # of a file its marks say it
+            return super().note_taken(query, until)
+        self._db._check()
+        log.commit()  # an answer that somebody has seen does not go back on what it was made of
+        number = log.next
+        if not self.is_amid:
+            log.append(taken(query.name, until), is_awaited=False)
+        self._taken[query.name] = until
+
+        def unnote() -> None:
+            if log is self.log and log.next == number + 1 and not self.is_amid:
+                log.retract(number)
+                self._taken[query.name] = before
+
+        return unnote
+
+    def note_left_taken(self, rules: str) -> None:
+        self.commit()
+        self.append(kind="left taken", name=rules)
+
+    def note_failure(self, query: RunningQuery, failure: Failure) -> None:
+        if self.log is not None and not self.is_astray and not self.is_ending:
+            told = {"ts": failure.ts, "reason": failure.reason, "results": query.results}
+            self.append_amid(kind="failed", query=query.name, **told)
+
+    def ending_of(self, query: RunningQuery) -> tuple[Failure, int] | None:
+        return self.endings.get(query.name.lower())
+
+    def cut_short(self, error: BaseException) -> None:
+        if self.log is not None and isinstance(error, _OF_THE_PROCESS):
+            self.go_astray()  # when the call comes again, no query fails
 
 
 class Taking:

@@ -21,7 +21,7 @@ from minidsms.system_streams.system_input import SystemInput
 
 if TYPE_CHECKING:
     from minidsms.durability.connection import DurableConnection
-    from minidsms.durability.journal import Journal
+    from minidsms.durability.input_journal import InputJournal
     from minidsms.durability.kept_file import Mark
     from minidsms.inputs.relation_input import RelationInput
     from minidsms.query import Query
@@ -36,7 +36,7 @@ _COPIED_BYTES = 1 << 24
 class InputMoment:
     """Of a stream or relation: progress, counts, how far its sources have been read."""
 
-    def __init__(self, target: StreamInput | RelationInput, journal: Journal) -> None:
+    def __init__(self, target: StreamInput | RelationInput, journal: InputJournal) -> None:
         self.name = target.definition.name
         self.journal = copy.copy(journal)
         self.progress = target.progress

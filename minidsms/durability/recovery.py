@@ -103,7 +103,7 @@ def _carry_out_whole(db: DurableConnection, held: tuple[Found, Fields, Content],
             db.files.endings[each["query"].lower()].append(_but(each, "kind", "query"))
     for each in failed:
         ending = Failure(each["ts"], each["reason"]), each["results"]
-        db.endings[each["query"].lower()] = ending
+        db.journal.endings[each["query"].lower()] = ending
         if each["query"].lower() in db.queries:
             db.queries[each["query"].lower()].end_at(*ending)
     try:
@@ -114,7 +114,7 @@ def _carry_out_whole(db: DurableConnection, held: tuple[Found, Fields, Content],
     except Error as error:
         raise Error(f"{found.where}: {_named(fields)} cannot be carried out again: {error}") from None
     finally:
-        db.endings.clear()
+        db.journal.endings.clear()
         db.files.endings.clear()
     for each in failed:
         query = db.queries.get(each["query"].lower())

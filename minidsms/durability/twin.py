@@ -39,7 +39,7 @@ class Twin(DurableConnection):
 
     def _end(self) -> None:
         """Write nothing."""
-        self.writer.is_ending = True
+        self.journal.is_ending = True
         Connection._end(self)
 
     def _let_go(self) -> None:

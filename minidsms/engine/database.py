@@ -19,11 +19,12 @@ from minidsms.answers.results import ResultCodec
 from minidsms.cql.catalog import Catalog, RelationDef, StreamDef
 from minidsms.cql.errors import ClosedError, Error, one_line, quoted
 from minidsms.cql.words import TICK_NS
-from minidsms.elements import MIN_INSTANT, Batch, BoolArray, Int64Array, Schema
+from minidsms.elements import MIN_INSTANT, Batch, Int64Array, Schema
 from minidsms.engine.by_name import ByName
 from minidsms.engine.engine import Engine
 from minidsms.engine.group import Group
 from minidsms.engine.groups import Groups
+from minidsms.engine.journal import Journal
 from minidsms.engine.network import InputProgress, Network
 from minidsms.engine.running_query import RunningQuery
 from minidsms.inputs.conversion import FIRST_INSTANT, LAST_INSTANT, Converter
@@ -32,7 +33,6 @@ from minidsms.inputs.slack_buffer import Released
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.limits.admission import Admission
 from minidsms.limits.memory import MemoryAccount
-from minidsms.operators.operator import Failure
 from minidsms.past.past import Past
 from minidsms.plan.constants import Families
 from minidsms.plan.dividing import take_back_all
@@ -63,7 +63,6 @@ if TYPE_CHECKING:
     from minidsms.statements.query_each import QueryEach
 
 
-_NOT_LOGGED = contextlib.nullcontext()
 MOST_NAMES = 30
 """Names that an error lists."""
 
@@ -71,6 +70,8 @@ MOST_NAMES = 30
 class Database:
     """What a connection is of. clock: gives the present tick, for streams without timestamps."""
 
+    journal = Journal()
+    """Is told of what changes, and keeps it where there is a folder."""
     is_replayed = False
     """What comes is carried out again, as a folder keeps it: what was refused then is not among it, and limits and what
     they did stand there.
@@ -127,7 +128,7 @@ class Database:
         """It is the parent's, of a fork()."""
         self.archiver: Archiver | None = None
         self.system_streams = SystemStreams(
-            self._streams, self.dictionary, self.tick_ns, self._clock, self.admission, self.note_opened
+            self._streams, self.dictionary, self.tick_ns, self._clock, self.admission, self._open_journal
         )
         for publisher in (SysStream(self), SysDecisions(self.streamon.plan_log)):
             self.add_system_stream(publisher)
@@ -141,42 +142,10 @@ class Database:
         operators = list(chain.from_iterable(group.operators for group in self.groups.all))
         return spare_index(operators, self.streamon.instant) or reduce_state(operators, self.streamon.instant)
 
-    def logged(self, kind: str, **fields: Any) -> contextlib.AbstractContextManager[None]:
-        """What the context changes is kept where there is a folder for it (`minidsms.durability`)."""
-        return _NOT_LOGGED
-
-    def note_left_taken(self, rules: str) -> None:
-        """The answers of a table's queries whose rows are gone need not be kept."""
-
-    keeps_answers = False
-    """Those that nobody has taken stay when the process ends."""
-
-    def note_taken(self, query: RunningQuery, until: int) -> Callable[[], None]:
-        """Answers before this position of the query's need not be kept. What takes that back, as long as nothing else
-        has been noted.
-        """
-        return lambda: None
-
-    def commit_shown(self) -> None:
-        """Answers are about to be seen: what they were made of stays."""
-
-    def note_opened(self, stream: StreamInput) -> None:
-        """A stream that the engine writes is read from now on."""
-
-    @property
-    def may_publish(self) -> bool:
-        """What the engine measures may be told now."""
-        return True
-
-    def note_failure(self, query: RunningQuery, failure: Failure) -> None:
-        """A query has failed."""
-
-    def note_shed(self, stream: StreamInput, rows: Int64Array, kept: BoolArray | None) -> None:
-        """Of these rows of a push, (n,), those are stored, (n,); None: all."""
-
-    def ending_of(self, query: RunningQuery) -> tuple[Failure, int] | None:
-        """Where a query that is going to run failed when it ran before, and how many answers it had given."""
-        return None
+    def _open_journal(self, target: StreamInput | RelationInput) -> None:
+        """An input is new: it tells its elements, where they are kept."""
+        is_relation = isinstance(target, RelationInput)
+        target.journal = self.journal.of_input(target.definition.name, target.schema, self.dictionary, is_relation)
 
     def _advance_all(self, ts: int) -> None:
         """Time has come for every stream, or, with a MemoryError, for none."""
@@ -206,9 +175,6 @@ class Database:
             return ts
         return Converter(call, Schema(()), self.dictionary, self.tick_ns).instant(ts)
 
-    def note_advance(self, ts: int, key: str | None) -> None:
-        """A heartbeat is going to be taken. key: of the only input that it is for."""
-
     def settle(self, name: str | None = None) -> None:
         """`process`, but callbacks are told by the call that is under way, once it has released the lock. name: of the
         only input that has news.
@@ -222,6 +188,7 @@ class Database:
         self.templates.forget()
         stream = StreamInput(definition, self.dictionary, self.tick_ns, self._clock, self.admission)
         self._streams[key] = stream
+        self._open_journal(stream)
         if stream.has_slack:
             self._with_slack.append(stream)
         if source is not None:
@@ -243,7 +210,7 @@ class Database:
         key = definition.name.lower()
         self.catalog.relations[key] = definition
         self.templates.forget()
-        self._relations[key] = RelationInput(
+        self._relations[key] = relation = RelationInput(
             definition,
             self.dictionary,
             self.tick_ns,
@@ -253,8 +220,9 @@ class Database:
             lambda: any(group.is_of_relations for group in self.groups.reading(key)),
             lambda stream: any(stream in group.streams for group in self.groups.reading(key)),
         )
+        self._open_journal(relation)
         if source is not None:
-            self.reading.add(source, self._relations[key])
+            self.reading.add(source, relation)
 
     def drop_input(self, name: str) -> None:
         """Forget a stream or relation that no query reads."""
@@ -417,6 +385,7 @@ class Database:
             self._rest()
             self.past.hasten()
             self.system_streams.close_unread(self.readers_of)
+            self.journal.forget(query)
 
     def codec(self, schema: Schema, streams: Iterable[str] = ()) -> ResultCodec:
         """A decoder of results of this connection.  streams: those that the results are of."""
@@ -463,7 +432,7 @@ class Database:
             self.memory.sweep()
         if self._each:
             self._follow()  # before an entry of its own says what is measured
-        if self.system_streams.is_read and self.may_publish:
+        if self.system_streams.is_read and self.journal.may_publish:
             for key in self.system_streams.publish():
                 groups = self.groups.reading(key)
                 self._process(groups)
@@ -485,14 +454,16 @@ class Database:
         """A query that was registered for a row is about to be closed. leave: lets answers wait all the same; those of
         a query with a sink go there.
         """
+        self.journal.end(query, leave)
         if query.sink is None and query.is_waiting:
             leave(query.taken_batches())
 
     def _follow(self) -> None:
         """Let what follows a table do what its changes ask for."""
-        for each in self._each:
-            if each.has_news:
-                each.follow()
+        with self.journal.following():
+            for each in self._each:
+                if each.has_news:
+                    each.follow()
 
     def _process(self, groups: Sequence[Group]) -> bool:
         """A step of the engine; whether anything was processed. A query that is interrupted midway has lost its place
@@ -515,7 +486,9 @@ class Database:
                 has_run = True
             return has_run
         except BaseException as error:
-            self.cut_short(groups, error)
+            self.journal.cut_short(error)
+            for group in groups:
+                group.interrupt(type(error).__name__)
             raise
         finally:
             self._is_stepping = allowance.is_at_work = False
@@ -532,11 +505,6 @@ class Database:
         finally:
             self._is_stepping = False
             self.allowance.end()
-
-    def cut_short(self, groups: Sequence[Group], error: BaseException) -> None:
-        """An exception has come out of a step of these groups."""
-        for group in groups:
-            group.interrupt(type(error).__name__)
 
     def _drain(self) -> None:
         """Answers go to their sinks, the engine being at rest. Every sink gets its own before an error is raised."""

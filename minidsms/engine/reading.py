@@ -87,11 +87,15 @@ class ReadsSources(Database):
 
     def end_windows(self) -> bool:
         """`end_windows`."""
-        return end_windows(self)
+        has_any = end_windows(self)
+        if has_any:
+            self.journal.append(kind="windows")
+        return has_any
 
     def end_sink(self, query: RunningQuery) -> None:
         """Nothing more comes of what a query reads: its file takes its place."""
-        query.close_sink()
+        with self.journal.entry("call", query=query.name, method="close_sink", arguments=()):
+            query.close_sink()
 
     def feed(self, name: str, source: Any, format: str | None = None, **options: Any) -> Any:
         """Give a stream or relation a source, as FROM does in its declaration; `run` reads it. Returns the source.

@@ -108,7 +108,7 @@ class RunningQuery:
         """Give the query its running plan. plan: what EXPLAIN shows; None: the network's tail knows it."""
         self._network, self._plan, self._folding = network, plan, network.folding
         network.on_failure = self._log_failure
-        ending = self._connection.ending_of(self)
+        ending = self._connection.journal.ending_of(self)
         if ending is not None:
             network.ending, self._most_results = ending
         _life.debug("query %s: registered", self.name)
@@ -117,7 +117,7 @@ class RunningQuery:
 
     def _log_failure(self, failure: Failure) -> None:
         _life.error("query %s: failed at %s: %s", self.name, failure.ts, failure.reason)
-        self._connection.note_failure(self, failure)
+        self._connection.journal.note_failure(self, failure)
 
     def end_at(self, failure: Failure, results: int) -> None:
         """Fail as it failed when the same came before, after so many answers."""
@@ -191,8 +191,8 @@ class RunningQuery:
         is_left = hand is not None and hand.left > 0
         begin, before = 0, list[Batch]()
         own = ref(loop)
-        if connection.keeps_answers and not (is_left and loop.since >= hand.begin and own in self._loops):  # type: ignore[union-attr]
-            connection.commit_shown()
+        if connection.journal.keeps_answers and not (is_left and loop.since >= hand.begin and own in self._loops):  # type: ignore[union-attr]
+            connection.journal.commit()
             begin = loop.since = self.position
             if own not in self._loops:
                 self._loops = (*self._loops, own)
@@ -219,7 +219,7 @@ class RunningQuery:
         """
         since = self._loops_since()
         if self._is_given and not self.untold:
-            self._connection.note_taken(self, since)
+            self._connection.journal.note_taken(self, since)
             self._is_given = bool(self._loops)
         return since
 
@@ -345,10 +345,10 @@ class RunningQuery:
 
     def note_told(self) -> None:
         """What was taken for callbacks has been told."""
-        if self._connection.keeps_answers:
+        if self._connection.journal.keeps_answers:
             with self._connection.lock:
                 if not self._closed and not self.untold:
-                    self._connection.note_taken(self, self.position)
+                    self._connection.journal.note_taken(self, self.position)
 
     def callbacks(self) -> tuple[Callable[[Change], Any], ...]:
         return tuple(self._callbacks)
@@ -402,7 +402,7 @@ class RunningQuery:
         return changes
 
     def give_back(self, batches: Sequence[Batch], unnote: Callable[[], None] = lambda: None) -> None:
-        """What has been taken waits again, before what came since. unnote: see `Database.note_taken`."""
+        """What has been taken waits again, before what came since. unnote: see `Journal.note_taken`."""
         if batches:
             self._pending.replace([*batches, *self._pending.batches()])
         unnote()

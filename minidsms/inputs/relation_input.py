@@ -26,7 +26,7 @@ from minidsms.values.dictionary import TextDictionary
 
 if TYPE_CHECKING:
     from minidsms.archive.recorder import Recorder
-    from minidsms.durability.journal import Journal
+    from minidsms.durability.input_journal import InputJournal
     from minidsms.inputs.stream_input import StreamInput
 
 _SIGNS = {"+": 1, "-": -1, "1": 1, "+1": 1, "-1": -1}
@@ -73,7 +73,7 @@ class RelationInput:
         self.closed, self.closes, self.is_beside = closed, closes, is_beside
         self._memory = memory
         self.recorder: Recorder | None = None
-        self.journal: Journal | None = None
+        self.journal: InputJournal | None = None
         self.followers: list[Follower] = []
         self._keyed: KeyedRows | None = None
         self._dictionary = dictionary

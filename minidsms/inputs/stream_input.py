@@ -30,7 +30,7 @@ from minidsms.values.dictionary import TextDictionary
 
 if TYPE_CHECKING:
     from minidsms.archive.recorder import Recorder
-    from minidsms.durability.journal import Journal
+    from minidsms.durability.input_journal import InputJournal
     from minidsms.limits.admission import Admission
 
 _NO_INSTANTS: Int64Array = np.zeros(0, np.int64)
@@ -68,7 +68,7 @@ class StreamInput:
         self.counters = InputCounters()
         self.rejected = RejectedRows()
         self.recorder: Recorder | None = None
-        self.journal: Journal | None = None
+        self.journal: InputJournal | None = None
         self.incomplete_until = MIN_INSTANT
         self._clock = clock
         self._admission = admission

@@ -147,7 +147,7 @@ class Admission:
             return self._repeated[stream.journal.next_rows(n)]
         keep = self._decided(stream, n, is_live) if self.is_shedding else None
         if stream.journal is not None:
-            self._db.note_shed(stream, stream.journal.next_rows(n), keep)
+            self._db.journal.note_shed(stream.journal.next_rows(n), keep)
         return keep
 
     def _decided(self, stream: StreamInput, n: int, is_live: bool) -> BoolArray | None:

@@ -260,7 +260,7 @@ class QueryEach:
         """What waits of queries whose rows are gone; it waits no more."""
         found, self._left = self._left, []
         if found:
-            self._db.note_left_taken(self.name)
+            self._db.journal.note_left_taken(self.name)
         return found
 
     def fetch(self) -> list[tuple[Key, Change]]:
@@ -310,9 +310,9 @@ class QueryEach:
         """What has been taken need not be kept."""
         let_through()  # only the last entry of a log can be taken back
         if left:
-            self._db.note_left_taken(self.name)
+            self._db.journal.note_left_taken(self.name)
         for _, query, _ in taken:
-            self._db.note_taken(query, query.results)
+            self._db.journal.note_taken(query, query.results)
 
     def _with_keys(self, keys: Sequence[Key], tables: Sequence[pa.Table]) -> pa.Table:
         """The tables, one behind the other, with the columns of their keys in front."""
@@ -349,7 +349,7 @@ class QueryEach:
         with self._db.lock:
             if not self.closed:
                 names = [query.name for query in self._queries.values() if query.state != "closed"]
-                with self._db.logged("rules ended", name=self.name, queries=names):
+                with self._db.journal.entry("rules ended", name=self.name, queries=names):
                     self._close()
 
     def _close(self) -> None:

@@ -953,7 +953,7 @@ def test_what_an_interrupted_fetch_takes_back_hides_no_later_entry(
 
     def fetch_as(*args: Any) -> Any:
         made = write_checkpoint(*args)
-        undone.append(db.note_taken(db.queries["q"], 2))
+        undone.append(db.journal.note_taken(db.queries["q"], 2))
         return made
 
     def take_back_and_push(*args: Any) -> Any:

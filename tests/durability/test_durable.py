@@ -287,7 +287,7 @@ def test_a_function_keeps_its_name_in_its_folder_when_that_is_built_in(folder: s
     # As a folder of a version in which the name was free.
     with (
         db.lock,
-        db.logged(
+        db.journal.entry(
             "function",
             name="concat",
             place=f"{tag.__module__}:tag",

@@ -343,3 +343,19 @@ def test_a_callback_of_one_query_takes_nothing_from_the_file_of_another(folder: 
         assert not db.warnings
         db.execute("DROP QUERY r")
     assert (tmp_path / "r.csv").read_text().split() == ["_ts,_sign,k", *(f"{k},1,{k}" for k in range(5))]
+
+
+@pytest.mark.parametrize("call", ["process", "finish_unfed"])
+def test_other_threads_may_call_while_a_callback_is_told(folder: str, call: str) -> None:
+    others: list[int] = []
+
+    def take(k: int) -> None:
+        other = threading.Thread(target=lambda: others.append(db.position("S")), daemon=True)
+        other.start()
+        other.join(timeout=10)
+
+    with opened(folder) as db:
+        by_callback(db, take)
+        db.push("S", (2,), ts=1, block=False)
+        getattr(db, call)()
+        assert others == [1]

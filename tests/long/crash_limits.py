@@ -122,4 +122,4 @@ class Limits:
 
 def is_astray(db: DurableConnection) -> bool:
     """It takes nothing more until the folder is opened again."""
-    return db.writer.is_astray
+    return db.journal.is_astray

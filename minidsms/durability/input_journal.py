@@ -40,7 +40,7 @@ class KeptSource:
         return {"source": self.number, **vars(until)}
 
 
-class Journal:
+class InputJournal:
     """Of one input.
 
     log: where its elements go; None while they come from there.  position: elements that are in the log, those that
