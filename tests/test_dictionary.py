@@ -85,6 +85,22 @@ def test_a_sweep_keeps_what_is_live_and_frees_the_rest(
     assert d.decode(column) == live
 
 
+@pytest.mark.parametrize("gone", [1, 3, 40, 79])
+def test_a_sweep_leaves_what_a_new_dictionary_would_hold_whatever_part_goes(gone: int) -> None:
+    d = TextDictionary()
+    codes = d.encode([f"{'é' * (i % 3)}{i}" for i in range(80)]).values
+    for live in (codes[gone:], codes[gone:], np.concatenate((codes[gone + 1 :], codes[:1]))):
+        d.sweep([live])  # at last a code is named that has no text
+        texts = [text for text in d._texts if text is not None]
+        other = TextDictionary()
+        other.encode(texts)
+        assert (len(d), d.nbytes) == (len(other), other.nbytes) and d.capacity - len(d) - 1 == len(d._free)
+        assert [d.code(text) for text in texts] == [code for code in range(d.capacity) if d._texts[code]]
+        with pytest.raises(KeyError):
+            d.text(codes[0].item())
+    assert d.code("new") == 1
+
+
 def test_a_stream_of_ever_new_texts_runs_in_bounded_codes() -> None:
     d = TextDictionary()
     for batch in range(50):

@@ -19,7 +19,7 @@ from minidsms.expressions.timestamps import day, iso_of_ticks
 from minidsms.expressions.value import FEW, Value, extent, finish, full
 from minidsms.functions.function import FAILED
 from minidsms.inputs.values import ValueRefused, decimal_of_text, inner_reader
-from minidsms.values.coded import DAY_US, FIRST_DAY, LAST_DAY, as_text, fitted, value_of
+from minidsms.values.coded import DAY_US, FIRST_DAY, LAST_DAY, as_text, fitted
 from minidsms.values.dictionary import TextDictionary
 from minidsms.values.types import FALSE_WORDS, TRUE_WORDS
 
@@ -254,7 +254,7 @@ def cast(source: Type, target: Type, dictionary: TextDictionary, tick_ns: int) -
     if source.is_nested and target is Type.TEXT:
         return _identity  # its text is its form as TEXT
     if source.is_coded and source.kind != "DECIMAL":
-        return CodeTable(dictionary, lambda text: _converted(value_of(text, source), source, target, tick_ns), target)
+        return CodeTable(dictionary, lambda value: _converted(value, source, target, tick_ns), target, source)
     if source.is_coded or target.is_coded:
         return _by_values(source, target, dictionary, tick_ns)
     special = {

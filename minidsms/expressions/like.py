@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 _ANY = None
-"""A piece is a list of characters; this entry stands for an arbitrary one."""
+"""A piece is a text, or characters among which this entry stands for an arbitrary one."""
 
-Piece = tuple[str | None, ...]
+Piece = str | tuple[str | None, ...]
 
 
 def matcher(pattern: str, escape: str = "") -> Callable[[str], bool]:
@@ -31,7 +31,7 @@ def matcher(pattern: str, escape: str = "") -> Callable[[str], bool]:
 
     def matches(text: str) -> bool:
         end = len(text) - len(last)
-        if end < len(first) or not _at(first, text, 0) or not _at(last, text, end):
+        if end < len(first) or (first and not _at(first, text, 0)) or (last and not _at(last, text, end)):
             return False
         position = len(first)
         for piece in middle:
@@ -51,9 +51,7 @@ def fixed_beginning(pattern: str, escape: str = "") -> tuple[str, bool] | None:
     (('ab', False), ('ab', True), None, None)
     """
     first, *others = _pieces(pattern, escape)
-    if any(c is _ANY for c in first) or any(others):
-        return None
-    return "".join(c for c in first if c is not None), not others
+    return (first, not others) if isinstance(first, str) and not any(others) else None
 
 
 def _pieces(pattern: str, escape: str) -> list[Piece]:
@@ -71,17 +69,20 @@ def _pieces(pattern: str, escape: str) -> list[Piece]:
         i += 1
     # Empty pieces between two %s match everywhere.
     inner = [p for p in pieces[1:-1] if p]
-    return [tuple(p) for p in ([pieces[0], *inner, pieces[-1]] if len(pieces) > 1 else pieces)]
+    kept = [pieces[0], *inner, pieces[-1]] if len(pieces) > 1 else pieces
+    return [tuple(p) if _ANY in p else "".join(c for c in p if c is not None) for p in kept]
 
 
 def _at(piece: Piece, text: str, start: int) -> bool:
+    if isinstance(piece, str):
+        return text.startswith(piece, start)
     return all(wanted is _ANY or wanted == text[start + i] for i, wanted in enumerate(piece))
 
 
 def _find(piece: Piece, text: str, start: int, end: int) -> int:
     """The first place of the piece in text[start:end], or -1."""
-    if _ANY not in piece:
-        return text.find("".join(c for c in piece if c is not None), start, end)
+    if isinstance(piece, str):
+        return text.find(piece, start, end)
     for position in range(start, end - len(piece) + 1):
         if _at(piece, text, position):
             return position

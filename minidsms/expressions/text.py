@@ -7,7 +7,7 @@ may then name other texts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import repeat
 from typing import Any
 
@@ -17,7 +17,6 @@ from minidsms.elements import INT64_MIN, BoolArray, Column, Int64Array, Type, is
 from minidsms.expressions import like
 from minidsms.expressions.value import FEW, Value, any_failed, both_valid, finish, full
 from minidsms.functions.function import FAILED
-from minidsms.values.coded import value_of
 from minidsms.values.dictionary import TextDictionary
 
 _UNKNOWN, _VALUE, _NULL, _FAILED = 0, 1, 2, 3
@@ -65,15 +64,18 @@ FUNCTIONS: dict[str, TextFunction] = {
 
 
 class CodeTable:
-    """The results of a function of one TEXT, by code. `type` is that of the results.
+    """The results of a function of one value, TEXT or `varying`, by code. `type_` is that of the results.
 
     A look-up costs one gather once the texts are known; memory is 9 bytes per code of the dictionary.
     """
 
-    def __init__(self, dictionary: TextDictionary, function: Callable[[str], Any], type_: Type) -> None:
+    def __init__(
+        self, dictionary: TextDictionary, function: Callable[[Any], Any], type_: Type, varying: Type = Type.TEXT
+    ) -> None:
         self._dictionary = dictionary
         self._function = function
         self._type = type_
+        self._varying = varying
         self._forget()
 
     def _forget(self) -> None:
@@ -131,8 +133,9 @@ class CodeTable:
         self._words, self._states = words, states
 
     def _learn(self, codes: Int64Array) -> None:
-        dictionary, function = self._dictionary, self._function
-        found = dictionary.allowance.listed(function(dictionary.text(code)) for code in codes.tolist())
+        dictionary = self._dictionary
+        values = dictionary.new_values(codes, self._varying)
+        found = dictionary.allowance.listed(map(self._function, values))
         states, words = _words_of(found, self._type, self._dictionary)
         self._states[codes] = _VALUE if states is None else states
         self._words[codes] = words.view(self._words.dtype)
@@ -165,9 +168,11 @@ def per_text(
     constants: the others.
     """
     before, after = tuple(constants[:position]), tuple(constants[position:])
-    if varying is Type.TEXT:
-        return CodeTable(dictionary, lambda text: function(*before, text, *after), type_)
-    return CodeTable(dictionary, lambda text: function(*before, value_of(text, varying), *after), type_)
+    if function is _like and not before:
+        return CodeTable(dictionary, like.matcher(*after), type_)
+    if not after:
+        return CodeTable(dictionary, partial(function, *before) if before else function, type_, varying)
+    return CodeTable(dictionary, lambda value: function(*before, value, *after), type_, varying)
 
 
 def per_combination(

@@ -11,7 +11,6 @@ import numpy as np
 from minidsms.elements import Batch, Column, Int64Array, Schema
 from minidsms.operators.operator import Description, Operator
 from minidsms.queues import Queue
-from minidsms.values.coded import value_of
 from minidsms.values.dictionary import TextDictionary
 
 _LARGEST_OUTPUT = 1 << 16
@@ -72,7 +71,7 @@ class Unnest(Operator):
 
     def _values(self, lists: Column) -> list[Any]:
         """The lists; NULL has no elements."""
-        return [() if text is None else value_of(text, self._list) for text in self._texts.decode(lists)]
+        return [() if value is None else value for value in self._texts.values(lists, self._list)]
 
     def _column(self, values: Sequence[Any]) -> Column:
         return self._texts.column(list(chain.from_iterable(values)), self._element)

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from minidsms.elements import BoolArray, Column, Int64Array, is_all_true
-from minidsms.values.coded import CODE_OF_ZERO, MOST_COMPUTED, shown, value_of
+from minidsms.values.coded import CODE_OF_ZERO, MOST_COMPUTED, shown, values_of
 from minidsms.values.types import MOST_DIGITS, Type
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def array_of_texts(texts: Sequence[str | None], type_: Type, wanted: pa.DataType
     >>> array_of_texts(["[1, null]", None], Type.INTEGER.list_type, pa.list_(pa.int64())).to_pylist()
     [[1, None], None]
     """
-    values = [None if text is None else shown(value_of(text, type_), type_) for text in texts]
+    values = [shown(value, type_) for value in values_of(texts, type_)]
     return pa.array(values, arrow_type(type_, None)).cast(wanted)  # Python counts ticks
 
 

@@ -14,15 +14,31 @@ from __future__ import annotations
 
 import datetime
 import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import MAX_PREC, ROUND_HALF_UP, Context, Decimal
 from functools import cache, lru_cache
+from itertools import islice
 from typing import Any
 
 from minidsms.values.types import MOST_DIGITS, Type
 
 List = tuple[Any, ...]
 
-_written = json.JSONEncoder(ensure_ascii=False).encode
+_pieces: Callable[[Any, int], Iterable[str]] = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
+    None,
+    None,
+    json.encoder.encode_basestring,
+    None,
+    ": ",
+    ", ",
+    False,
+    False,
+    True,
+)
+"""What `json.JSONEncoder(ensure_ascii=False)` makes anew for each value: it takes as long as writing a short one."""
+_MOST_KEPT = 4096
+"""Texts whose values are remembered."""
+_READ_TOGETHER = 64
 
 EXACT = Context(prec=MAX_PREC, Emin=-(10**6), Emax=10**6)
 """Arithmetic of DECIMAL before it is judged whether a result fits: nothing is rounded."""
@@ -50,17 +66,32 @@ def text_of(value: Any, type_: Type) -> str:
         return value  # type: ignore[no-any-return]
     if type_.kind == "DECIMAL":
         return text_of_digits(unscaled(value, type_.scale))
-    return _written(_in_json(value, type_))
+    return "".join(_pieces(_writer(type_)(value), 0))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_MOST_KEPT)
 def value_of(text: str, type_: Type) -> Any:
     """The value whose text `text_of` wrote."""
     if type_ is Type.TEXT:
         return text
     if type_.kind == "DECIMAL":
         return scaled(digits_of(text), type_.scale)
-    return _from_json(json.loads(text), type_)
+    return _reader(type_)(json.loads(text))
+
+
+def values_of(texts: Sequence[str | None], type_: Type, most: int = _MOST_KEPT) -> Iterator[Any]:
+    """The values of texts, None for NULL, of a coded type. Of more than `most` none is remembered: what is
+    nested is read together with others.
+
+    >>> [*values_of(['["a, b"]', None, "[]"], Type.TEXT.list_type, 0)]
+    [('a, b',), None, ()]
+    """
+    if len(texts) <= most or not type_.is_nested:
+        yield from (None if text is None else value_of(text, type_) for text in texts)
+        return
+    left, read = iter(texts), _reader(type_)
+    while part := [*islice(left, _READ_TOGETHER)]:
+        yield from map(read, json.loads(f"[{','.join([text or 'null' for text in part])}]"))
 
 
 def text_of_digits(digits: int) -> str:
@@ -163,32 +194,50 @@ def as_text(value: Any, type_: Type) -> str:
     return text_of(value, type_) if type_.is_nested else str(shown(value, type_))
 
 
-def _in_json(value: Any, type_: Type) -> Any:
-    if value is None or not (type_.kind == "DECIMAL" or has_shape(type_)):
-        return value
-    if type_.element is not None:
-        is_plain = not (type_.element.kind == "DECIMAL" or has_shape(type_.element))
-        return value if is_plain else [_in_json(v, type_.element) for v in value]
-    if type_.kind == "STRUCT":
-        return {name: _in_json(v, t) for v, (name, t) in zip(value, type_.fields)}
-    if type_.kind == "MAP":
-        return {str(key): _in_json(v, type_.fields[1][1]) for key, v in value}
-    return as_text(value, type_)
+def _itself(value: Any) -> Any:
+    return value
 
 
-def _from_json(value: Any, type_: Type) -> Any:
-    if value is None:
-        return None
+@cache
+def _writer(type_: Type) -> Callable[[Any], Any]:
+    """What makes of a value of a nested type, or of a part of one, what JSON has for it."""
     if type_.element is not None:
-        is_plain = not (type_.element.kind == "DECIMAL" or has_shape(type_.element))
-        return tuple(value) if is_plain else tuple(_from_json(v, type_.element) for v in value)
+        inside = _writer(type_.element)
+        if inside is _itself:
+            return _itself
+        return lambda value: None if value is None else [*map(inside, value)]
     if type_.kind == "STRUCT":
-        return tuple(_from_json(v, t) for v, (_, t) in zip(value.values(), type_.fields))
+        writers = [(name, _writer(t)) for name, t in type_.fields]
+        return lambda value: None if value is None else {name: w(v) for v, (name, w) in zip(value, writers)}
     if type_.kind == "MAP":
-        (_, key), (_, inside) = type_.fields
-        return tuple((int(k) if key is Type.INTEGER else k, _from_json(v, inside)) for k, v in value.items())
+        inside = _writer(type_.fields[1][1])
+        return lambda value: None if value is None else {str(key): inside(v) for key, v in value}
+    if type_.kind == "DECIMAL" or has_shape(type_):
+        return lambda value: None if value is None else as_text(value, type_)
+    return _itself
+
+
+@cache
+def _reader(type_: Type) -> Callable[[Any], Any]:
+    """What makes a value of a nested type, or of a part of one, of what JSON has for it."""
+    if type_.element is not None:
+        inside = _reader(type_.element)
+        if inside is _itself:
+            return lambda value: None if value is None else tuple(value)
+        return lambda value: None if value is None else tuple(map(inside, value))
+    if type_.kind == "STRUCT":
+        readers = [_reader(t) for _, t in type_.fields]
+        if {*readers} == {_itself}:
+            return lambda value: None if value is None else tuple(value.values())
+        return lambda value: None if value is None else tuple(r(v) for r, v in zip(readers, value.values()))
+    if type_.kind == "MAP":
+        key = int if type_.fields[0][1] is Type.INTEGER else _itself
+        inside = _reader(type_.fields[1][1])
+        return lambda value: None if value is None else tuple((key(k), inside(v)) for k, v in value.items())
     if type_.kind == "DECIMAL":
-        return Decimal(value)
+        return lambda value: None if value is None else Decimal(value)
     if type_ is Type.DATE:
-        return day_of(datetime.date.fromisoformat(value))
-    return microseconds_of(datetime.time.fromisoformat(value)) if type_ is Type.TIME else value
+        return lambda value: None if value is None else day_of(datetime.date.fromisoformat(value))
+    if type_ is Type.TIME:
+        return lambda value: None if value is None else microseconds_of(datetime.time.fromisoformat(value))
+    return _itself

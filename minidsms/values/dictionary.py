@@ -16,7 +16,7 @@ from __future__ import annotations
 import copy
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain, filterfalse, repeat
+from itertools import compress, filterfalse, repeat
 from typing import Any, cast
 
 import numpy as np
@@ -34,11 +34,12 @@ from minidsms.values.coded import (
     text_of_digits,
     unscaled,
     value_of,
+    values_of,
 )
 
 _UNSEEN = -1
 _SMALL = 8
-"""The order of the whole dictionary is kept up for questions of at least 1/8 of its size."""
+"""Less than 1/8 of the dictionary is little: the whole is not put in order for it, nor made anew without it."""
 
 
 _FIRST = -(2**63)
@@ -162,24 +163,25 @@ class TextDictionary:
         self._arrow = None
         return code
 
-    def _add_all(self, texts: Sequence[Any]) -> bool:
-        """Give codes to texts that have none, all different, at once; to none of them, and False, where one may be
+    def _add_all(self, texts: Sequence[Any]) -> Int64Array | None:
+        """Give codes to texts that have none, all different, at once; to none of them, and None, where one may be
         refused.
         """
         if {*map(type, texts)} != {str}:
-            return False
+            return None
         try:
             for text in filterfalse(str.isascii, texts):
                 text.encode("utf-8")
         except UnicodeEncodeError:
-            return False
+            return None
         nbytes = sum(map(len, texts)) + _TEXT_NBYTES * len(texts)
         self._grow(nbytes)
         first = len(self._texts)
         reused = self._free[: -1 - len(texts) : -1]
         try:
             self._texts += texts[len(reused) :]
-            self._codes.update(zip(texts, chain(reused, range(first, len(self._texts)))))
+            codes = np.concatenate((np.array(reused, np.int64), np.arange(first, len(self._texts))))
+            self._codes.update(zip(texts, codes.tolist()))
             for code, text in zip(reused, texts):
                 self._texts[code] = text
         except MemoryError:
@@ -191,7 +193,7 @@ class TextDictionary:
         del self._free[len(self._free) - len(reused) :]
         self._ranks = None
         self._arrow = None
-        return True
+        return codes
 
     def take(self, codes: Sequence[int], texts: Sequence[str]) -> None:
         """Let texts have these codes, which rise, in a dictionary that is empty; they stay until somebody says that no
@@ -203,8 +205,8 @@ class TextDictionary:
         for code, text in zip(codes, texts):
             self._texts[code], self._codes[text] = text, code
         self.nbytes = sum(map(len, texts)) + _TEXT_NBYTES * len(texts)
+        self._free = [c for c in range(codes[-1], 0, -1) if self._texts[c] is None]
         self.keeps_all = True
-        self._shrink()
 
     def beside(self) -> TextDictionary:
         """The texts there are now, to be read by another thread as long as this one keeps all."""
@@ -238,8 +240,12 @@ class TextDictionary:
         unseen = (codes == _UNSEEN).nonzero()[0]
         if len(unseen) > _FEW:
             texts = [items[row] for row in unseen.tolist()]
-            if self._add_all([*dict.fromkeys(texts)]):
-                codes[unseen] = np.fromiter(map(self._codes.__getitem__, texts), np.int64, len(texts))
+            different = [*dict.fromkeys(texts)]
+            added = self._add_all(different)
+            if added is not None:
+                if len(different) < len(texts):
+                    added = np.fromiter(map(self._codes.__getitem__, texts), np.int64, len(texts))
+                codes[unseen] = added
                 return codes
         for row in unseen.tolist():
             codes[row] = self.code(items[row])
@@ -314,7 +320,12 @@ class TextDictionary:
                 scaled(code - CODE_OF_ZERO, scale) if code < 0 else value_of(self.text(code), type_) if code else None
                 for code in self.clean(column).tolist()
             ]
-        return [None if text is None else value_of(text, type_) for text in self.decode(column)]
+        return [*values_of(self.decode(column), type_)]
+
+    def new_values(self, codes: Int64Array, type_: Type) -> Iterable[Any]:
+        """Values that were not asked for before, none NULL, one by one: of TEXT or what is nested."""
+        texts = self.decode(Column(codes))
+        return texts if type_ is Type.TEXT else values_of(texts, type_, _FEW)
 
     def decode_arrow(self, column: Column) -> Any:
         """The column's texts as a pyarrow string array. Each distinct text is touched at most once."""
@@ -406,27 +417,26 @@ class TextDictionary:
         for held in self._held:
             if held.code > 0:
                 live[held.code] = True
-        dead = [c for c in np.flatnonzero(~live).tolist() if self._texts[c] is not None]
-        if not dead:
+        live[self._free] = False  # somebody may name what was freed before
+        if np.count_nonzero(live) == len(self._codes):
             return
-        for code in dead:
-            text = self._texts[code]
-            del self._codes[text]
-            self.nbytes -= len(text or "") + _TEXT_NBYTES
-            self._texts[code] = None
+        kept = np.flatnonzero(live).tolist()
+        gone = [text for code in np.flatnonzero(~live).tolist() if (text := self._texts[code]) is not None]
+        # Free codes at the end are dropped, so that tables by code shrink too; small codes are reused first.
+        live = live[: kept[-1] + 1]
+        texts = [text if is_live else None for text, is_live in zip(self._texts, live.tolist())]
+        if len(gone) * _SMALL < len(kept):
+            for text in gone:
+                del self._codes[text]
+            codes_of = dict(self._codes)  # a dict never gives back room by deletion
+        else:
+            codes_of = dict(zip(compress(texts, live.tolist()), kept))
+        self._texts, self._codes, self._free = texts, codes_of, np.flatnonzero(~live)[::-1].tolist()
+        self.nbytes -= sum(map(len, gone)) + _TEXT_NBYTES * len(gone)
         self._told = min(self._told, self.nbytes)
-        self._shrink()
         self._ranks = None
         self._arrow = None
         self.generation += 1
-
-    def _shrink(self) -> None:
-        """Drop the free codes at the end, so that tables by code shrink too; reuse small codes first."""
-        while len(self._texts) > 1 and self._texts[-1] is None:
-            self._texts.pop()
-        self._free = [c for c in range(len(self._texts) - 1, 0, -1) if self._texts[c] is None]
-        # A dict never gives back room by deletion.
-        self._codes = dict(self._codes)
 
 
 def has_computed(codes: Int64Array) -> bool:
