@@ -21,6 +21,7 @@ from minidsms.cql.errors import DataError
 from minidsms.elements import INT64_MAX, INT64_MIN, AnyArray, BoolArray, Column, Int64Array, Type
 from minidsms.inputs.alike import Unknown, different
 from minidsms.inputs.foreign import check_bounds, raised
+from minidsms.inputs.nested_arrays import texts_of_nested
 from minidsms.inputs.values import UNIT_NS, ValueRefused, show, value_reader
 from minidsms.values.arrow_types import (
     FEW_TEXTS,
@@ -307,6 +308,8 @@ class ColumnReader:
             first, which = different(array)
         except Unknown:
             return self._read_list(list(map(python_value, array)), type_)
+        if len(first) > _FEW and (texts := texts_of_nested(array, first, type_)) is not None:
+            return self._encode(texts).take(which)
         try:
             column = self._read_list([python_value(array[row]) for row in first.tolist()], type_)
         except ValueRefused as refused:
