@@ -254,12 +254,8 @@ def _monthname(ticks: int, *, tick_ns: int) -> Any:
 
 
 def _to_timestamp(seconds: Any, *, tick_ns: int) -> Arrays:
-    """An instant so many seconds after 1970 began; to the tick at or before it."""
-    ticks = (
-        np.floor(seconds * (_SECOND_NS / tick_ns) + 1e-9)
-        if tick_ns <= _SECOND_NS
-        else np.floor(seconds / (tick_ns / _SECOND_NS))
-    )
+    """An instant so many seconds after 1970 began; to the nearest tick."""
+    ticks = np.rint(seconds * (_SECOND_NS / tick_ns) if tick_ns <= _SECOND_NS else seconds / (tick_ns / _SECOND_NS))
     fits = np.abs(ticks) < 2.0**63
     return Arrays(np.where(fits, ticks, 0.0).astype(np.int64), bad=~fits)
 
@@ -360,7 +356,7 @@ FUNCTIONS = (
     ),
     Function(
         "to_timestamp", 1, 1, fixed(_TIMESTAMP, _FLOAT), "INTEGER or FLOAT",
-        "the instant this many seconds after the beginning of 1970",
+        "the instant this many seconds after the beginning of 1970, to the nearest tick",
         ("CAST(TO_TIMESTAMP(1370010907.25) AS TEXT)", "'2013-05-31 14:35:07.25'"),
         of_arrays=_to_timestamp, can_fail=True, in_ticks=True,
     ),

@@ -282,6 +282,7 @@ FUNCTIONS = (
     ),
     _parser(
         "from_char", _postgres_parts, "31.05.2013 14:35", "DD.MM.YYYY HH24:MI", FAILED,
-        "the instant in a text, by a pattern of PostgreSQL; also TO_TIMESTAMP(text, pattern)",
+        "the instant in a text, by a pattern of PostgreSQL; fails if the text does not fit; also"
+        " TO_TIMESTAMP(text, pattern)",
     ),
 )  # fmt: skip

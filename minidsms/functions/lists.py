@@ -295,7 +295,8 @@ FUNCTIONS = (
     ),
     Function(
         "list_sum", 1, 1, _of_list(_summed), "a list of numbers",
-        "the sum, of DECIMALs as DECIMAL(38, s); NULLs are ignored", ("LIST_SUM([1, NULL, 2])", "3"),
+        "the sum, of DECIMALs as DECIMAL(38, s); fails if it does not fit; NULLs are ignored",
+        ("LIST_SUM([1, NULL, 2])", "3"),
         _sum, can_fail=True,
     ),
     Function(

@@ -141,7 +141,7 @@ FUNCTIONS = (
     _unary(
         "atanh",
         lambda x: np.where(np.abs(x) < 1.0, np.arctanh(np.where(np.abs(x) < 1.0, x, 0.0)), np.nan),
-        "the inverse of TANH; NULL from 1 on",
+        "the inverse of TANH; NULL at 1 and -1 and beyond",
         ("ATANH(0)", "0.0"),
     ),
     Function(
@@ -150,7 +150,8 @@ FUNCTIONS = (
         4,
         fixed(_INTEGER, _FLOAT, _FLOAT, _FLOAT, _INTEGER),
         "three numbers and INTEGER",
-        "which of this many equal buckets between two bounds holds the number: 0 below, one more above",
+        "which of this many equal buckets between two bounds holds the number: 0 below, one more above; fails without"
+        " buckets, and for bounds that are equal or infinite",
         ("WIDTH_BUCKET(5.3, 0, 10, 5)", "3"),
         of_arrays=_width_bucket,
         can_fail=True,
@@ -247,7 +248,7 @@ FUNCTIONS = (
         2,
         fixed(_INTEGER, _INTEGER),
         "two INTEGER",
-        "the greatest common divisor",
+        "the greatest common divisor; fails if it does not fit",
         ("GCD(12, 18)", "6"),
         of_arrays=_gcd,
         can_fail=True,

@@ -170,7 +170,8 @@ FUNCTIONS = (
         3,
         fixed(_TEXT, _TEXT, _INTEGER, _TEXT),
         "TEXT, INTEGER and optionally TEXT",
-        "filled up on the left to a length, with spaces or a given text; a longer one is cut on the right",
+        "filled up on the left to a length, with spaces or a given text; a longer one is cut on the right; fails like"
+        " REPEAT",
         ("LPAD('7', 3, '0')", "'007'"),
         _lpad,
         can_fail=True,
@@ -181,7 +182,7 @@ FUNCTIONS = (
         3,
         fixed(_TEXT, _TEXT, _INTEGER, _TEXT),
         "TEXT, INTEGER and optionally TEXT",
-        "filled up on the right to a length, with spaces or a given text; a longer one is cut",
+        "filled up on the right to a length, with spaces or a given text; a longer one is cut; fails like REPEAT",
         ("RPAD('ab', 5, '.-')", "'ab.-.'"),
         _rpad,
         can_fail=True,
@@ -270,7 +271,8 @@ FUNCTIONS = (
     ),
     Function(
         "overlay", 3, 4, fixed(_TEXT, _TEXT, _TEXT, _INTEGER), "two TEXT, a position and optionally INTEGER",
-        "the first text with the second in place of as many characters, or a given number, from a position on",
+        "the first text with the second in place of as many characters, or a given number, from a position on; fails"
+        " below 1",
         ("OVERLAY('stream', 'XX', 2)", "'sXXeam'"), _overlay, can_fail=True,
     ),
     Function(
@@ -281,7 +283,7 @@ FUNCTIONS = (
     *(
         Function(
             f"mask_{'keep_' * keeps}{side}", 2, 2, fixed(_TEXT, _TEXT, _INTEGER), "TEXT and INTEGER",
-            f"{'all but ' * keeps}this many characters at the {side} replaced, as in MASK",
+            f"{'all but ' * keeps}this many characters at the {side} replaced, as in MASK; fails below 0",
             (f"MASK_{'KEEP_' * keeps}{side.upper()}('Ada 7', 2)", value), _masked(keeps, side == "left"), can_fail=True,
         )
         for keeps, side, value in (

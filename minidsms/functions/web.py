@@ -67,7 +67,7 @@ FUNCTIONS = (
         1,
         fixed(_TEXT, _TEXT),
         "TEXT",
-        "the text encoded for an address: all but letters, digits, - _ . ~ as %XX",
+        "the text encoded for an address: all but ASCII letters, digits, - _ . ~ as %XX",
         ("URL_ENCODE('v w/x')", "'v%20w%2Fx'"),
         lambda text: urllib.parse.quote(text, safe=""),
     ),

@@ -62,7 +62,8 @@ FUNCTIONS: tuple[Written, ...] = (
         " CASE LOWER(b) WHEN 'ascii' THEN 'utf8' ELSE b END)",
     ),
     _row(
-        "decode", "TEXT, and its encoding as 'hex', 'base64' or 'utf8'", "the inverse of ENCODE",
+        "decode", "TEXT, and its encoding as 'hex', 'base64' or 'utf8'",
+        "the inverse of ENCODE; fails for any other text",
         "'6ec3a9', 'hex'", "'né'",
         "t, a: CASE LOWER(a) WHEN 'hex' THEN UNHEX(t) WHEN 'base64' THEN FROM_BASE64(t) WHEN 'utf8' THEN t END",
     ),
@@ -102,13 +103,15 @@ FUNCTIONS: tuple[Written, ...] = (
         f"y, m, d: CAST(STRPTIME({_ON_DAY}, '%Y-%m-%d') AS DATE)",
     ),
     _row(
-        "make_time", "two INTEGER and a number", "the TIME of an hour, minute and second",
+        "make_time", "two INTEGER and a number",
+        "the TIME of an hour, minute and second; fails where there is no such minute",
         "CAST(MAKE_TIME(14, 35, 7.25) AS TEXT)", "'14:35:07.250000'",
         "h, i, s: CAST(TIMESTAMPADD(MILLISECOND, "
         f"{_SECONDS}, STRPTIME(CAST(h AS TEXT) || ':' || CAST(i AS TEXT), '%H:%M')) AS TIME)",
     ),
     _row(
-        "make_timestamp", "five INTEGER and a number", "the TIMESTAMP of a year, month, day, hour, minute and second",
+        "make_timestamp", "five INTEGER and a number",
+        "the TIMESTAMP of a year, month, day, hour, minute and second; fails where there is no such minute",
         "CAST(MAKE_TIMESTAMP(2013, 5, 31, 14, 35, 7.25) AS TEXT)", "'2013-05-31 14:35:07.25'",
         f"y, m, d, h, i, s: TIMESTAMPADD(MILLISECOND, {_SECONDS}, STRPTIME({_ON_DAY}"
         " || ' ' || CAST(h AS TEXT) || ':' || CAST(i AS TEXT), '%Y-%m-%d %H:%M'))",
@@ -146,7 +149,8 @@ FUNCTIONS: tuple[Written, ...] = (
         "366, 'dd/MM/yyyy'", "'02/01/1971'", f"n, pattern: FORMAT_DATE({_DAY} + n, pattern)",
     ),
     _row(
-        "stringtodate", "TEXT and a pattern", "the days from 1970 to the day in a text, by a pattern of Java",
+        "stringtodate", "TEXT and a pattern",
+        "the days from 1970 to the day in a text, by a pattern of Java; fails if the text does not fit",
         "'02/01/1971', 'dd/MM/yyyy'", "366", f"t, pattern: PARSE_DATE(t, pattern) - {_DAY}",
     ),
     _row(
@@ -158,7 +162,7 @@ FUNCTIONS: tuple[Written, ...] = (
     ),
     _row(
         "stringtotimestamp", "TEXT, a pattern and optionally a zone",
-        "the milliseconds from 1970 to the instant in a text, by a pattern of Java",
+        "the milliseconds from 1970 to the instant in a text, by a pattern of Java; fails if the text does not fit",
         "'1970-01-02', 'yyyy-MM-dd'", "86400000", "t, pattern: EPOCH_MS(PARSE_TIMESTAMP(t, pattern))",
         "t, pattern, zone: EPOCH_MS(PARSE_TIMESTAMP(t, pattern, zone))",
     ),

@@ -291,7 +291,7 @@ def _last_day(ticks: int, tick: int) -> int:
 def _to_timestamp(seconds: float, tick: int) -> int:
     if not math.isfinite(seconds):
         raise Failure("no instant")
-    return math.floor(seconds * (SECOND / tick) + 1e-9) if tick <= SECOND else math.floor(seconds / (tick / SECOND))
+    return round(seconds * (SECOND / tick) if tick <= SECOND else seconds / (tick / SECOND))
 
 
 _CODES = {

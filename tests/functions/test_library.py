@@ -452,6 +452,9 @@ def _answer(expression: str, rows: list[tuple[Any, ...]] | None = None) -> list[
         ("CONCAT('a', 3 IN [1, 3], 2 NOT IN [1, 3])", "atruetrue"),
         ("ARRAY_TO_STRING([1, 2] || 3, ',') || ARRAY_TO_STRING(0 || [1], ',')", "1,2,30,1"),
         ("TO_TIMESTAMP('31.05.2013', 'DD.MM.YYYY') = DATE_TRUNC('day', at)", True),
+        ("EPOCH_MS(FROM_UNIXTIME(1078865861557))", 1078865861557),
+        ("EPOCH_MS(TO_TIMESTAMP(EPOCH(FROM_UNIXTIME(-529047827))))", -529047827),
+        ("EPOCH_MS(TO_TIMESTAMP(0.0016)) + EPOCH_MS(TO_TIMESTAMP(-0.0016))", 0),
         ("CAST(TO_DATE('2013-05-31', 'YYYY-MM-DD') + 1 AS TEXT)", "2013-06-01"),
         ("FORMAT_TIMESTAMP(at, 'HH:mm', 'Europe/Berlin') || FORMAT_TIME(CAST(at AS TIME), 'mm')", "16:3535"),
         ("PARSE_TIMESTAMP('31.05.2013 16:35', 'dd.MM.yyyy HH:mm', 'Europe/Berlin') = at", True),
@@ -572,6 +575,14 @@ def _tables() -> str:
         parts.append("\n")
     spellings = ", ".join(f"`{a.upper()}` is `{b.upper()}`" for a, b in SYNONYMS.items())
     return "".join(parts) + f"Other spellings: {spellings}.\n"
+
+
+def test_the_page_says_of_every_function_that_can_fail_that_it_does() -> None:
+    text = PAGE.read_text()
+    as_a_whole = ("JSON", "calendar", "times as text", "time zones")
+    assert "Functions of JSON fail" in text and "those of the calendar, of times as text and of time zones may" in text
+    each = [f.name for title, family in FAMILIES.items() if title not in as_a_whole for f in family if f.can_fail]
+    assert [name for name in each if "fails" not in LIBRARY[name].summary] == []
 
 
 def test_the_page_has_every_function_with_its_example(rewrite: bool) -> None:
