@@ -188,6 +188,48 @@ def test_relations_have_no_queue() -> None:
         db.push("R", (1,), ts=1, block=False)
 
 
+def fill_relation(db: minidsms.Connection, query: minidsms.Query) -> tuple[int, int]:
+    """Insert rows into R until they are refused: how many there are, and the most bytes that were held after a push."""
+    n = most = 0
+    with pytest.raises(MemoryLimitError, match="push less at once"):
+        while n < 10**5:
+            db.push("R", {"k": range(n, n + 200), "v": range(200)}, ts=n)
+            n += 200
+            db.advance(n - 1)
+            query.fetch()
+            most = max(most, db.nbytes)
+    return n, most
+
+
+@pytest.mark.parametrize("limit", ["1 MB", "4 MB"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT ISTREAM(S.k, R.v) FROM S [NOW] JOIN R ON S.k = R.k",
+        "SELECT x.k, y.v FROM R x JOIN R y ON x.k = y.k",
+        "SELECT k % 1000, COUNT(*) FROM R GROUP BY k % 1000",
+        "SELECT * FROM R",
+    ],
+)
+def test_a_relation_is_refused_before_it_grows_far_beyond_the_memory_limit(query: str, limit: str) -> None:
+    db = connection(memory_limit=limit)
+    db.execute("CREATE RELATION R (k INTEGER, v INTEGER)")
+    _, most = fill_relation(db, db.query(query))
+    bound = db.settings["memory_limit"]
+    assert bound // 2 < most <= bound + bound // 4
+
+
+def test_rows_may_be_deleted_from_a_relation_that_has_no_room_for_more() -> None:
+    db = connection(memory_limit="1 MB")
+    db.execute("CREATE RELATION R (k INTEGER, v INTEGER)")
+    q = db.query("SELECT * FROM R")
+    n, _ = fill_relation(db, q)
+    db.push("R", {"k": range(1000), "v": [i % 200 for i in range(1000)]}, ts=n, sign=-1)
+    db.push("R", {"k": range(n, n + 200), "v": range(200)}, ts=n + 1)
+    db.advance(n + 1)
+    assert len(q.snapshot()) == n - 800
+
+
 def test_the_memory_limit_counts_answers_that_nobody_fetches() -> None:
     db = connection(memory_limit="2 MB", batch_size=1000)
     q = db.query("SELECT k, v FROM S")

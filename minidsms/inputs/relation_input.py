@@ -169,7 +169,8 @@ class RelationInput:
         if self.recorder is not None:
             self.recorder.check_resumed()
         if self._memory is not None:
-            self._memory(n * 8 * (len(columns) + 2))
+            inserted = n if signs is None else int(np.count_nonzero(signs > 0))
+            self._memory(max(n * 8 * (len(columns) + 2), self.store.growth(n, inserted)))
         if self.journal is not None:
             self.journal.add(instants, signs, columns)
         bad = self.store.append(instants, signs, columns, None if made is None else made.words)

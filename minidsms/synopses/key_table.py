@@ -63,6 +63,13 @@ class KeyTable:
     def nbytes(self) -> int:
         return self.keys.nbytes + self._links.nbytes + self._slots.nbytes
 
+    def growth(self, n: int) -> int:
+        """Bytes that the table grows by at most for n more rows, about: as many as it has each time it doubles."""
+        capacity = self.capacity
+        while capacity < len(self) + n:
+            capacity *= 2
+        return self.nbytes * (capacity // self.capacity - 1)
+
     # -------------------------------------------------------------------------------------------- rows and ids
 
     def acquire(self, words: Int64Array) -> Int64Array:

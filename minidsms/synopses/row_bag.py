@@ -45,6 +45,12 @@ class RowBag:
     def nbytes(self) -> int:
         return self._table.nbytes + self._counts.nbytes + self._ids.nbytes + self._ts.nbytes
 
+    def growth(self, n: int) -> int:
+        """Bytes that the bag grows by at most for n more insertions, about: if no two rows are equal."""
+        stop, room = self._logged + n, len(self._ids)
+        entries = max(stop, 2 * room) - room if stop > room else 0
+        return 2 * entries * self._ids.itemsize + self._table.growth(n)
+
     def apply(self, ts: Int64Array, sign: Int8Array | None, words: Int64Array) -> int:
         """Apply changes in order; returns -1, or the first deletion that cancels nothing, and then nothing has changed.
 
