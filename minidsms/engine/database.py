@@ -215,7 +215,7 @@ class Database:
             self.dictionary,
             self.tick_ns,
             lambda: self._closed_for(key),
-            self.admission.admit_bytes,
+            self.admission.admit_changes,
             self._clock,
             lambda: any(group.is_of_relations for group in self.groups.reading(key)),
             lambda stream: any(stream in group.streams for group in self.groups.reading(key)),

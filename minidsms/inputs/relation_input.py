@@ -56,7 +56,7 @@ class RelationInput:
         dictionary: TextDictionary,
         tick_ns: int,
         closed: Callable[[], int],
-        memory: Callable[[int], None] | None = None,
+        memory: Callable[[RelationStore, int, Int8Array | None], None] | None = None,
         clock: Callable[[], int] | None = None,
         closes: Callable[[], bool] = lambda: False,
         is_beside: Callable[[StreamInput], bool] = lambda stream: True,
@@ -169,8 +169,7 @@ class RelationInput:
         if self.recorder is not None:
             self.recorder.check_resumed()
         if self._memory is not None:
-            inserted = n if signs is None else int(np.count_nonzero(signs > 0))
-            self._memory(max(n * 8 * (len(columns) + 2), self.store.growth(n, inserted)))
+            self._memory(self.store, n, signs)
         if self.journal is not None:
             self.journal.add(instants, signs, columns)
         bad = self.store.append(instants, signs, columns, None if made is None else made.words)

@@ -19,10 +19,11 @@ import numpy as np
 
 from minidsms.counted import counted
 from minidsms.cql.errors import MemoryLimitError, QueueFullError, one_line
-from minidsms.elements import BoolArray
+from minidsms.elements import BoolArray, Int8Array
 from minidsms.inputs.stream_input import StreamInput
 from minidsms.limits.allowance import NO_MEMORY
 from minidsms.operators.stream_source import StreamSource
+from minidsms.synopses.relation_store import RelationStore
 from minidsms.synopses.stream_store import StreamStore
 
 if TYPE_CHECKING:
@@ -99,10 +100,13 @@ class Admission:
                 f"fetch its answers, or ALTER QUERY {name} SET memory_limit"
             )
 
-    def admit_bytes(self, nbytes: int) -> None:
-        """The same for changes of a relation, which are never shed."""
+    def admit_changes(self, store: RelationStore, n: int, signs: Int8Array | None) -> None:
+        """The same for n changes of a relation, which are never shed. signs: (n,) of them; None: all +1."""
         limit = self._account.limit
-        if limit is None or self._account.nbytes + nbytes <= limit:
+        if limit is None:
+            return
+        nbytes = store.growth(n, n if signs is None else int(np.count_nonzero(signs > 0)))
+        if self._account.nbytes + nbytes <= limit:
             return
         self._account.shrink()
         if self._account.nbytes + nbytes > limit:

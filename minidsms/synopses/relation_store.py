@@ -51,9 +51,11 @@ class RelationStore:
         return self._log.nbytes + self._bag.nbytes + sum(mirror.nbytes for mirror in self.mirrors)
 
     def growth(self, n: int, inserted: int) -> int:
-        """Bytes that the store grows by at most for n more changes, so many of them insertions; about."""
+        """Bytes that the store grows by at most for n more changes, so many of them insertions; about. At least those
+        of the changes, which wait for queries.
+        """
         logs = self._log.growth(n) + sum(mirror._log.growth(n) for mirror in self.mirrors)
-        return logs + self._bag.growth(inserted)
+        return max(logs + self._bag.growth(inserted), n * self._log.row_nbytes)
 
     def append(
         self, ts: Int64Array, sign: Int8Array | None, columns: Sequence[Column], words: Int64Array | None = None
