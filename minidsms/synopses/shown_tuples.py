@@ -34,7 +34,9 @@ class ShownTuples:
         self._types = schema.types
         self._padded = [i == padded for i, _ in columns]
         # By input that gives something: the columns shown that it gives, and which of its own they are.
-        gives = {i: [(j, c) for j, (k, c) in enumerate(columns) if k == i] for i, _ in columns}
+        gives: dict[int, list[tuple[int, int]]] = {}
+        for j, (i, c) in enumerate(columns):
+            gives.setdefault(i, []).append((j, c))
         self._gives = [(index.windows[i], [j for j, _ in each], [c for _, c in each]) for i, each in gives.items()]
         self._marks: list[Any] = []
         self._masked: list[bool] = []
