@@ -49,6 +49,8 @@ from minidsms.values.types import known_type
 
 _BEHIND_GROUPS = ("HAVING", "QUALIFY", "ORDER BY")
 """Clauses where a column without a value in a group gives way to a name of the select list."""
+_WRITTEN_PARTS = ("decade", "century", "millennium")
+"""Parts of a TIMESTAMP that are functions in other words."""
 _BY_PATTERN = ("format_timestamp", "parse_timestamp", "from_char")
 MAX_DEPTH = 220
 """How deep an expression may nest; the parser's cap on written nesting lies below it."""
@@ -762,17 +764,18 @@ class ExpressionBinder:
     def _written_part(self, args: Sequence[syntax.Expr]) -> str | None:
         """The function that gives a part of a TIMESTAMP, where it is one in other words: DECADE."""
         part = args[0].value if isinstance(args[0], syntax.Literal) else getattr(args[0], "name", None)
-        return part if isinstance(part, str) and part.lower() in ("decade", "century", "millennium") else None
+        return part if isinstance(part, str) and part.lower() in _WRITTEN_PARTS else None
 
     def _date_part(self, args: Sequence[bound.Expr], expr: syntax.Call) -> bound.Expr:
         part, instant = args
         name = part.value if isinstance(part, bound.Literal) else None
         if not isinstance(name, str) or name.lower() not in PARTS:
-            raise self.session.error(f"a part of a TIMESTAMP is one of {', '.join(PARTS)}", part.span)
+            parts = ", ".join((*PARTS, *_WRITTEN_PARTS))
+            raise self.session.error(f"a part of a TIMESTAMP is one of {parts}", part.span)
         if isinstance(instant, bound.Literal) and instant.type is Type.TEXT:
             instant = coerce(self.session, instant, Type.TIMESTAMP)
         if instant.type is Type.TIME:
-            if name.lower() not in ("hour", "minute", "second", "millisecond", "microsecond"):
+            if PARTS[name.lower()] not in ("hour", "minute", "second", "millisecond", "microsecond"):
                 raise self.session.error(f"a TIME has no {name.lower()}", part.span)
             instant = bound.Cast(Type.TIMESTAMP, instant, span=instant.span)
         return self.apply(PARTS[name.lower()], [instant], expr)

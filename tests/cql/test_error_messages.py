@@ -459,7 +459,8 @@ MISTAKES = [
         "SELECT EXTRACT(YEARN FROM at) FROM Pos [ROWS 2]",
         16,
         "a part of a TIMESTAMP is one of dow, doy, milliseconds, microseconds, year, month, day, hour, minute, second, "
-        "dayofweek, quarter, week, isoyear, isodow, dayofyear, millisecond, microsecond, epoch, epoch_ms",
+        "dayofweek, quarter, week, isoyear, isodow, dayofyear, millisecond, microsecond, epoch, epoch_ms, decade, "
+        "century, millennium",
         "",
     ),
     ("SELECT CURRENT_DATE FROM Pos [ROWS 2]", 8, 'unknown column "CURRENT_DATE"', NO_CLOCK),

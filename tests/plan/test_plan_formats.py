@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ import minidsms
 from minidsms.plan.formats.layered import layers
 from minidsms.plan.formats.mermaid import escaped
 from minidsms.plan.plan_graph import plan_graph
+from minidsms.plan.rules import RULES
 
 NASTY = "x\"'><script>alert(1)</script>&amp;#]|`%%{init}%%\x1b[31m\u202e"
 
@@ -127,6 +129,13 @@ def test_the_statement_gives_the_formats_line_by_line(db: minidsms.Connection) -
     assert "After push filters" in stages
     with pytest.raises(minidsms.Error, match="no plan format"):
         db.queries["q"].explain(format="dot")
+
+
+def test_the_page_has_every_rule_in_its_order() -> None:
+    page = Path(__file__).parents[2] / "docs" / "statements" / "explain.md"
+    told = re.findall(r"^\| ([a-z ]+) \| ", page.read_text().partition("| rule |")[2], re.MULTILINE)
+    rules = dict.fromkeys(rule.__name__.replace("_", " ") for rule in RULES)
+    assert told == [*rules, "look up stars", "reduce state"]
 
 
 def test_operators_that_serve_several_queries_say_so_until_one_is_paused(db: minidsms.Connection) -> None:
