@@ -10,11 +10,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from minidsms.cql import bound, syntax
-from minidsms.cql.coercion import agree, coerce, read_literals, typed
+from minidsms.cql.coercion import agree, coerce, is_empty_list, read_literals, typed
 from minidsms.cql.foreign_names import foreign_hint
 from minidsms.cql.functions import common_type
 from minidsms.cql.scope import did_you_mean, listing
 from minidsms.elements import Type
+from minidsms.values.types import known_type
 
 if TYPE_CHECKING:
     from minidsms.cql.expression_binder import ExpressionBinder
@@ -86,6 +87,12 @@ class NestedBinder:
         listed = self._binder.bind(before[0])
         if listed.type.kind == "MAP":
             return self._of_map(key, listed, expr)
+        match last:
+            case syntax.Lambda(parameters=(syntax.ELEMENT,), body=syntax.Binary(left=compared)) if is_empty_list(
+                listed
+            ):
+                type_ = known_type(self._binder.bind(compared).type)
+                listed = coerce(self._session, listed, type_.list_type)
         if listed.type.element is None:
             is_quantified = isinstance(last, syntax.Lambda) and last.parameters == (syntax.ELEMENT,)
             taking = "ALL and ANY take a list or a query" if is_quantified else f"{expr.function} takes a list"

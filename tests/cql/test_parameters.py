@@ -102,6 +102,15 @@ def test_lists_of_parameters_are_compared_with_lists() -> None:
         assert [change.row for change in same.fetch()] == [(3,)]
 
 
+def test_an_empty_list_has_the_type_of_what_is_compared_with_it() -> None:
+    with minidsms.connect() as db:
+        db.execute("CREATE STREAM S (k TEXT)")
+        kept = db.query("SELECT k FROM S WHERE k <> ALL(?) AND NOT k = ANY(?)", params=[[], []])
+        db.push("S", [("a",), (None,)], ts=1)
+        db.advance(1)
+        assert [change.row for change in kept.fetch()] == [("a",), (None,)]
+
+
 def test_times_decimals_and_numbers_of_numpy() -> None:
     berlin = dt.timezone(dt.timedelta(hours=1))
     assert literal(dt.datetime(2026, 1, 2, 3, 4, 5, 600, berlin)) == "TIMESTAMP '2026-01-02 02:04:05.000600'"

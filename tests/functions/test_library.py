@@ -453,6 +453,7 @@ def _answer(expression: str, rows: list[tuple[Any, ...]] | None = None) -> list[
         ("CONCAT('a', 3 IN [1, 3], 2 NOT IN [1, 3])", "atruetrue"),
         ("COALESCE(3 IN [1, NULL], TRUE) OR COALESCE(3 NOT IN (1, NULL), FALSE)", False),
         ("3 NOT IN [1, NULL] AND (NULL IN [1]) IS NULL", True),
+        ("t = ANY([]) OR [t] = ANY([]) OR NULL = ANY([]) OR NOT at > ALL([])", False),
         ("ARRAY_TO_STRING([1, 2] || 3, ',') || ARRAY_TO_STRING(0 || [1], ',')", "1,2,30,1"),
         ("TO_TIMESTAMP('31.05.2013', 'DD.MM.YYYY') = DATE_TRUNC('day', at)", True),
         ("EPOCH_MS(FROM_UNIXTIME(1078865861557))", 1078865861557),
