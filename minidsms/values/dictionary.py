@@ -39,7 +39,7 @@ from minidsms.values.coded import (
 
 _UNSEEN = -1
 _SMALL = 8
-"""Less than 1/8 of the dictionary is little: the whole is not put in order for it, nor made anew without it."""
+"""The order of the whole dictionary is kept up for questions of at least 1/8 of its size."""
 
 
 _FIRST = -(2**63)
@@ -425,7 +425,7 @@ class TextDictionary:
         # Free codes at the end are dropped, so that tables by code shrink too; small codes are reused first.
         live = live[: kept[-1] + 1]
         texts = [text if is_live else None for text, is_live in zip(self._texts, live.tolist())]
-        if len(gone) * _SMALL < len(kept):
+        if len(gone) < len(kept):
             for text in gone:
                 del self._codes[text]
             codes_of = dict(self._codes)  # a dict never gives back room by deletion
