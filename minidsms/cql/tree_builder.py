@@ -103,7 +103,12 @@ class TreeBuilder(ExpressionBuilder):
     # ---------------------------------------------------------------------------------------------------- FROM
 
     def alias(self, parts: list[Part]) -> Token:
-        return parts[1]  # type: ignore[no-any-return]
+        as_, name = parts
+        start, end = part_span(name)
+        if as_ is None and self.text[start:end].upper() in ("ISNULL", "NOTNULL"):
+            hint = f"write IS {'NOT ' * name.upper().startswith('NOT')}NULL; an alias of that name stands behind AS"
+            raise self.fail(f'unexpected "{name}"', name, hint=hint)
+        return name  # type: ignore[no-any-return]
 
     def table(self, parts: list[Part]) -> syntax.TableRef:
         name, window, alias, columns = parts

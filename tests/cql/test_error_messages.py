@@ -768,6 +768,8 @@ HABITS = [
     ("SELECT car FROM Pos INTERSECT ALL BY NAME SELECT car FROM Pos", "behind UNION and UNION ALL"),
     ("SELECT a.car FROM Pos a JOIN Pos b ON TRUE JOIN Pos c USING (car)", "write ON with a.car or b.car"),
     ("SELECT car FROM Pos WHERE car NOTNULL", "IS NOT NULL"),
+    ("SELECT car NOTNULL FROM Pos", "IS NOT NULL; an alias of that name stands behind AS"),
+    ("SELECT car isnull FROM Pos", "write IS NULL; an alias of that name stands behind AS"),
     ("SELECT car FROM Pos WHERE COLUMNS('c.*') > 1", "in a select list"),
     ("SELECT COLUMNS(c -> c LIKE 'a%') FROM Pos", "COLUMNS('^a|b$')"),
     ("SELECT COLUMNS('(') FROM Pos", "COLUMNS('^a|b$')"),
