@@ -105,8 +105,10 @@ class TreeBuilder(ExpressionBuilder):
     def alias(self, parts: list[Part]) -> Token:
         as_, name = parts
         start, end = part_span(name)
-        if as_ is None and self.text[start:end].upper() in ("ISNULL", "NOTNULL"):
-            hint = f"write IS {'NOT ' * name.upper().startswith('NOT')}NULL; an alias of that name stands behind AS"
+        if as_ is None and (word := self.text[start:end].upper()) in ("ISNULL", "NOTNULL"):
+            from minidsms.cql.ways_out import FOREIGN
+
+            hint = f"{FOREIGN[word]}; an alias of that name stands behind AS"
             raise self.fail(f'unexpected "{name}"', name, hint=hint)
         return name  # type: ignore[no-any-return]
 

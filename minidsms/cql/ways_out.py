@@ -58,7 +58,7 @@ _CHANGES = (
     "leave EMIT out: an answer is told by its changes, each as soon as its instant is over; ISTREAM(..) around the "
     "select list gives only what is new"
 )
-_FOREIGN = {
+FOREIGN = {
     "EMIT": _CHANGES,
     **dict.fromkeys(("PRINT", "SUBSCRIBE", "TAIL"), "write SELECT * FROM name; its answer is read by fetch()"),
     "TERMINATE": "write DROP QUERY name, or ALTER QUERY name PAUSE",
@@ -299,13 +299,8 @@ def way_out(place: Place, text: str) -> str:
             return _naming(found, place)
     for candidate in (place.token, place.before()):
         is_plain = candidate is not None and text[candidate.start_pos or 0] not in "'\"`"
-        if (
-            candidate is not None
-            and is_plain
-            and candidate.type not in place.expected
-            and candidate.upper() in _FOREIGN
-        ):
-            return _naming(_FOREIGN[candidate.upper()], place)
+        if candidate is not None and is_plain and candidate.type not in place.expected and candidate.upper() in FOREIGN:
+            return _naming(FOREIGN[candidate.upper()], place)
     return ""
 
 
@@ -410,7 +405,7 @@ def _in_declaration(place: Place) -> str:
     if place.has_words("WATERMARK") or word == "WATERMARK":
         return TAKEN_FOR_NAMES["WATERMARK"]
     if place.word_before() == "KEY" and place.kind == "LPAR":
-        return _FOREIGN["PRIMARY"]
+        return FOREIGN["PRIMARY"]
     if place.word_before() == "INTO" and place.kind == "IDENT":
         return "INTO 'file' writes the answer; others read it as a view: CREATE VIEW name AS SELECT .."
     if place.has_words("CHECK", "CONSTRAINT"):
@@ -553,7 +548,7 @@ def _in_statements(place: Place) -> str:
     if place.statement == "EXPLAIN" and place.word_before() in ("DELETE", "UPDATE", "INSERT"):
         return "EXPLAIN shows the plan of a query; which rows are meant shows SELECT * FROM .. WHERE .."
     if place.statement in ("DELETE", "UPDATE") and place.token is None:
-        return _FOREIGN[place.statement]
+        return FOREIGN[place.statement]
     if place.statement == "UPDATE" and place.kind == "LPAR" and place.is_behind("SET"):
         return "each column has its value: SET a = 1, b = 2"
     if "FROM" in expected and not place.is_behind("FROM"):
